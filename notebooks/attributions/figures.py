@@ -4,18 +4,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from faithlib.metrics.plausibility import BETTER
+from faithlib.report import figures as plots
 from faithlib.report import note_scale
-from faithlib.report.figures import (
-    add_legend,
-    attribution_rows,
-    beside,
-    guide,
-    include,
-    mark,
-    place,
-    points,
-    title,
-)
 from faithlib.report.style import role
 from replication.papers import layout
 
@@ -42,27 +32,27 @@ def draw(table: pd.DataFrame, scale: str = "") -> Figure:
     known = list(lead.sort_values(ascending=False, kind="stable").index)
     groups = list(table.groupby(["dataset", "model"], sort=False))
     looks = [
-        role(LOOKS[i % len(LOOKS)], title(dataset, model if table.model.nunique() > 1 else ""))
+        role(LOOKS[i % len(LOOKS)], plots.title(dataset, model if table.model.nunique() > 1 else ""))
         for i, ((dataset, model), _) in enumerate(groups)
     ]
     height = 1.1 + len(known) * (0.09 + 0.034 * len(groups))
     figure, axes = plt.subplots(1, len(BETTER), sharey=True, figsize=(6.8, height))
     for axis, (metric, better) in zip(axes, BETTER.items(), strict=True):
         for i, ((_, part), look) in enumerate(zip(groups, looks, strict=True)):
-            rows = place(part.attribution, known, beside(i, len(groups)))
-            points(axis, part, metric, rows, look, ("ci_low", "ci_high"), size=3)
-            guide(axis, part[f"{metric}_chance"].iloc[0], look={"color": look["color"]})
+            rows = plots.place(part.attribution, known, plots.beside(i, len(groups)))
+            plots.points(axis, part, metric, rows, look, ("ci_low", "ci_high"), size=3)
+            plots.guide(axis, part[f"{metric}_chance"].iloc[0], look={"color": look["color"]})
         if better == "lower":  # a rank from 1, of a few dozen tokens or of hundreds
             axis.set_xscale("log")
             axis.xaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:.0f}")
             axis.xaxis.set_minor_locator(NullLocator())
-            include(axis, 1)
+            plots.include(axis, 1)
         else:
-            include(axis, 0)
+            plots.include(axis, 0)
         axis.set_xlabel(f"{TITLES[metric]} {ARROWS[better]}")
-    attribution_rows(axes[0], known)
+    plots.attribution_rows(axes[0], known)
     axes[1].set_title("Does an attribution find the evidence? Best on average first")
-    chance = mark("a random order", dashes=":")
-    add_legend(figure, [*(look | {"linestyle": ""} for look in looks), chance])
+    chance = plots.mark("a random order", dashes=":")
+    plots.add_legend(figure, [*(look | {"linestyle": ""} for look in looks), chance])
     note_scale(figure, scale)
     return figure

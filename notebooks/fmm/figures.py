@@ -12,22 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from faithlib.attributions.registry import names
+from faithlib.report import figures as plots
 from faithlib.report import label
-from faithlib.report.figures import (
-    HOLLOW,
-    attribution_looks,
-    attribution_rows,
-    beside,
-    guide,
-    heat,
-    lines,
-    mark,
-    name_rows,
-    panels,
-    points,
-    published_label,
-    title,
-)
 from faithlib.report.style import line, metric_title, role
 from faithlib.scores import RANDOM
 from notebooks.fmm.tables import MASKED, PLAIN, STRATEGIES, strategy_title, variant
@@ -40,7 +26,7 @@ COPIES = {"unmasked": "unmasked texts", "masked": "masked texts"}
 KINDS = {"absolute": "absolute", "signed": "signed"}  # of attributions: panels, and what they are called
 P_LIMITS = (0, 0.2)  # p-values of the darkest and of the lightest colour
 LIMITS = (-0.5, 2.6)  # of RACU; what lies beyond is marked
-ROAR = mark("Recursive ROAR", marker="|")
+ROAR = plots.mark("Recursive ROAR", marker="|")
 P_WORDS = {"paper": "paper", "released": "released code", "calibrated": "calibrated"}
 FRESH = "fresh texts (control)"
 CAPTIONS = layout("fmm", "captions.yaml")
@@ -67,40 +53,40 @@ def performance(table: pd.DataFrame, scores: pd.DataFrame, split: str = "test", 
     strategies = in_order(table.strategy.unique(), STRATEGIES)
     # Of a row; None is the published value, beside the first.
     slots = [*strategies[:1], None, *strategies[1:]]
-    below = (beside(1, len(slots)) - beside(0, len(slots))) / 2  # between a strategy's mark and the next
+    step = plots.beside(1, len(slots)) - plots.beside(0, len(slots))  # from a strategy's mark to the next
     several = table.model.nunique() > 1
     ends = {0: ("unmasked", "nothing masked"), 100: ("all_masked", "everything masked")}
     both = pd.concat([table.assign(masked=masked, words=words) for masked, (_, words) in ends.items()])
-    grid = panels(
-        both, ["words"], across=2, height=0.35 + max(0.4, 0.14 * len(slots)) * len(keys), names=str, left=1.8
-    )
+    height = 0.35 + max(0.4, 0.14 * len(slots)) * len(keys)
+    grid = plots.panels(both, ["words"], across=2, height=height, names=str, left=1.8)
     for axis, part in grid:
         masked = part.masked.iloc[0]
         column = ends[masked][0]
         for strategy in strategies:
             own, look = part[part.strategy == strategy], _look(strategy)
-            shift = beside(slots.index(strategy), len(slots))
-            points(axis, own, column, _rows(own, keys) + shift, look)
+            shift = plots.beside(slots.index(strategy), len(slots))
+            plots.points(axis, own, column, _rows(own, keys) + shift, look)
             if strategy == MASKED and not masked:
-                at = _rows(own, keys) + beside(slots.index(None), len(slots))
-                points(axis, own, "published", at, look | {"hollow": True})
+                at = _rows(own, keys) + plots.beside(slots.index(None), len(slots))
+                plots.points(axis, own, "published", at, look | {"hollow": True})
             seeds = scores[(scores.strategy == strategy) & (scores.masked == masked)]
             seeds = seeds[[key in keys for key in zip(seeds.dataset, seeds.model, seeds.metric, strict=True)]]
             for converged, colour in ((True, "#555555"), (False, "#FF0000")):
                 one = seeds[seeds.converged == converged]
-                at = _rows(one, keys) + shift + below
+                at = _rows(one, keys) + shift + step / 2
                 axis.plot(one.value, at, "+", color=colour, markersize=3.5, markeredgewidth=0.6)
         if masked:
             majority = part.drop_duplicates(["dataset", "model"])
             axis.plot(majority.majority, _rows(majority, keys), "|", color="#777777", markersize=13)
-        name_rows(axis, [_row_title(*key, several) for key in keys])
-        guide(axis, 0, look={"linestyle": "-"})
+        plots.name_rows(axis, [_row_title(*key, several) for key in keys])
+        plots.guide(axis, 0, look={"linestyle": "-"})
     grid.include(0, 1.03)
     grid.name_axes("performance ↑")
-    handles = [*(_look(name) | {"linestyle": ""} for name in strategies), mark("one seed", "#555555", "+")]
+    handles = [_look(name) | {"linestyle": ""} for name in strategies]
+    handles.append(plots.mark("one seed", "#555555", "+"))
     if not table.unconverged.eq(0).all():
-        handles.append(mark("seed that did not converge", "#FF0000", "+"))
-    return grid.finish([*handles, *_published(table), mark("most frequent class", marker="|")], scale)
+        handles.append(plots.mark("seed that did not converge", "#FF0000", "+"))
+    return grid.finish([*handles, *_published(table), plots.mark("most frequent class", marker="|")], scale)
 
 
 def masf(table: pd.DataFrame, definition: str = "paper", scale: str = "") -> Figure:
@@ -113,20 +99,20 @@ def masf(table: pd.DataFrame, definition: str = "paper", scale: str = "") -> Fig
     known = in_order(set(table.measure) - {"validation"}, names())
     ways = {name: strategy_title(name) for name in in_order(table.strategy.unique(), STRATEGIES)}
     height = 0.25 + 0.125 * (len(known) + 1)
-    grid = panels(table, height=height, columns=("strategy", ways), left=1.8)
+    grid = plots.panels(table, height=height, columns=("strategy", ways), left=1.8)
     artist = None
     for i, (axis, part) in enumerate(grid):
         if part.empty:
             continue
         wide, rejected = (_map(part, known, name) for name in (column, column.replace("p_", "rejected_")))
         marked = rejected.map(lambda seeds: str(int(seeds)) if seeds > 0 else "")
-        artist = heat(axis, wide, marked, P_LIMITS, "Blues_r")
+        artist = plots.heat(axis, wide, marked, P_LIMITS, "Blues_r")
         axis.tick_params(labelleft=i % grid.across == 0)
     if artist:
         words = f"p-value ({P_WORDS[definition]})"
         grid.figure.colorbar(artist, ax=grid.axes, shrink=0.3, aspect=15, pad=0.01, label=words)
     grid.name_axes("tokens masked [%]")
-    return grid.finish([mark("seeds with p < 0.05: out of distribution", "#000000", "$n$")], scale)
+    return grid.finish([plots.mark("seeds with p < 0.05: out of distribution", "#000000", "$n$")], scale)
 
 
 def _map(table, known, column):
@@ -145,14 +131,14 @@ def curves(table: pd.DataFrame, strategy: str = MASKED, scale: str = "") -> Figu
     """
     table = table[table.strategy == strategy]
     known = in_order(table.measure.unique(), names())
-    grid = panels(by_kind(table), columns=("kind", KINDS), height=2.1, sharey="row")
+    grid = plots.panels(by_kind(table), columns=("kind", KINDS), height=2.1, sharey="row")
     for axis, part in grid:
         for name in in_order(part.measure.unique(), names()):
-            lines(axis, part[part.measure == name], "step", "value", line(name))
+            plots.lines(axis, part[part.measure == name], "step", "value", line(name))
     grid.include(0, which="y")
     metrics = [", ".join(map(metric_title, part.metric.unique())) for _, part in list(grid)[:: grid.across]]
     grid.name_axes("tokens masked [%]", [f"{metric} ↓" for metric in metrics])
-    return grid.finish(attribution_looks(known), scale)
+    return grid.finish(plots.attribution_looks(known), scale)
 
 
 def racu(table: pd.DataFrame, scale: str = "", at_chance: Collection[str] = ()) -> Figure:
@@ -163,34 +149,34 @@ def racu(table: pd.DataFrame, scale: str = "", at_chance: Collection[str] = ()) 
     """
     table = table[table.strategy == MASKED]
     known = in_order(table.measure.unique(), names())
-    grid = panels(table, height=0.45 + 0.2 * len(known), left=1.6)
+    grid = plots.panels(table, height=0.45 + 0.2 * len(known), left=1.6)
     for axis, part in grid:
-        guide(axis, 0, look={"linestyle": "-"})
-        guide(axis, 1)
+        plots.guide(axis, 0, look={"linestyle": "-"})
+        plots.guide(axis, 1)
         for row in part.itertuples():
             y, look, one = known.index(row.measure), line(row.measure), part.loc[[row.Index]]
             if pd.notna(row.racu):
-                points(axis, one, "racu", [y - 0.18], look, ("ci_low", "ci_high"), LIMITS)
-            points(axis, one, "published", [y + 0.18], look | {"hollow": True}, None, LIMITS)
-            points(axis, one.dropna(subset="roar"), "roar", [y] * one.roar.notna().sum(), ROAR, None, LIMITS)
+                plots.points(axis, one, "racu", [y - 0.18], look, ("ci_low", "ci_high"), LIMITS)
+            plots.points(axis, one, "published", [y + 0.18], look | {"hollow": True}, None, LIMITS)
+            plots.points(axis, one, "roar", [y], ROAR, None, LIMITS)
         if set(part.dataset) & set(at_chance):
             axis.set_facecolor("#EEEEEE")
             axis.set_title(f"{axis.get_title()} †", color="#767676")
         if part.flat.all():
             axis.set_title(f"{axis.get_title()}\n(none of ours: a seed's\nrandom curve is flat)")
-        attribution_rows(axis, known)
+        plots.attribution_rows(axis, known)
     grid.name_axes("RACU ↑")
     roar = [ROAR] if table.roar.notna().any() else []
-    return grid.finish([mark("ours", "#555555", "o"), *_published(table), *roar], scale)
+    return grid.finish([plots.mark("ours", "#555555", "o"), *_published(table), *roar], scale)
 
 
 def history(table: pd.DataFrame, scale: str = "") -> Figure:
     """Figures 16 and 17: validation performance by epoch, on the unmasked copy and on the masked one."""
     strategies = in_order(table.strategy.unique(), STRATEGIES)
-    grid = panels(table, height=1.4, columns=("copy", COPIES))
+    grid = plots.panels(table, height=1.4, columns=("copy", COPIES))
     for axis, part in grid:
         for strategy in in_order(part.strategy.unique(), STRATEGIES):
-            lines(axis, part[part.strategy == strategy], "epoch", "value", _look(strategy))
+            plots.lines(axis, part[part.strategy == strategy], "epoch", "value", _look(strategy))
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     grid.include(0, which="y")
     grid.name_axes("epoch", "performance ↑")
@@ -201,7 +187,7 @@ def _published(table):
     """The legend of hollow marks, with the paper's models; [] where there are none."""
     if not table.published.notna().any():
         return []
-    return [HOLLOW | {"label": published_label(*sorted(set(table.published_model)))}]
+    return [plots.HOLLOW | {"label": plots.published_label(*sorted(set(table.published_model)))}]
 
 
 def _look(strategy):
@@ -210,15 +196,13 @@ def _look(strategy):
 
 def _rows(table, keys):
     """The row of each data set and model."""
-    places = {key[:2]: i for i, key in enumerate(keys)}
-    return pd.Series(
-        [places[key] for key in zip(table.dataset, table.model, strict=True)], table.index, float
-    )
+    cases = zip(table.dataset, table.model, strict=True)
+    return plots.place(cases, [key[:2] for key in keys])
 
 
 def _row_title(dataset, model, metric, several):
     words = "" if metric == "mean" else metric_title(metric)
-    return title(dataset, model if several else "", words)
+    return plots.title(dataset, model if several else "", words)
 
 
 def by_kind(table: pd.DataFrame) -> pd.DataFrame:

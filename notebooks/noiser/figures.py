@@ -11,17 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from faithlib.attributions.registry import names
-from faithlib.report.figures import (
-    attribution_looks,
-    attribution_rows,
-    guide,
-    heat,
-    mark,
-    panels,
-    place,
-    points,
-    title,
-)
+from faithlib.report import figures as plots
 from faithlib.report.style import label, line, model_title, note_scale
 from notebooks.noiser.ratios import MAIN
 from replication.papers import layout
@@ -34,7 +24,7 @@ BASELINES = {"random": "against random scores", "matched": "against its own scor
 MEASURES = {"rate": "answers right (rate) ↑", "score_all": "answerability score ↑"}
 LIMITS = (-6, 6)  # of the log ratio; what lies beyond is marked
 COLOURED = (-2, 2)  # of a heat map; what lies beyond has the strongest colour
-INTERVAL = ("ci_low", "ci_high")
+INTERVAL, WORDS_INTERVAL = ("ci_low", "ci_high"), ("min_ci_low", "min_ci_high")
 SHUFFLED = {"marker": "x", "color": "#777777", "label": "its scores, shuffled", "linestyle": ""}
 LEADS = {"paper": "as the paper defines it", "released": "as the release computes it"}
 CAPTIONS = layout("noiser", "captions.yaml")
@@ -45,7 +35,7 @@ def faithfulness(table: pd.DataFrame, scale: str = "", definition: str = "paper"
     table = _main(table, definition)
     known = [label(name) for name in in_order(table.method.unique(), names())]
     table = table.assign(row=table.method.map(label), column=_cases(table, 26))
-    grid = panels(table, ["baseline"], 2, 0.8 + 0.2 * len(known), names=BASELINES.get, left=1.4)
+    grid = plots.panels(table, ["baseline"], 2, 0.8 + 0.2 * len(known), names=BASELINES.get, left=1.4)
     return _heats(grid, "log_ratio", known, "log ratio ↑", scale)
 
 
@@ -57,7 +47,7 @@ def leads(table: pd.DataFrame, scale: str = "", question: str = "method") -> Fig
     table = table[(table.question == question) & table.lead.notna()]
     table = table.assign(row=_cases(table, 40), column=table.normalisation)
     known = list(dict.fromkeys(table.row))
-    grid = panels(table, ["baseline"], names=BASELINES.get, height=0.5 + 0.24 * len(known), left=2.2,
+    grid = plots.panels(table, ["baseline"], names=BASELINES.get, height=0.5 + 0.24 * len(known), left=2.2,
                   columns=("definition", _there(LEADS, table.definition)))  # fmt: skip
     return _heats(grid, "lead", known, "lead (log ratio) ↑", scale)
 
@@ -69,7 +59,7 @@ def _there(titles, column):
 
 def _cases(table, width):
     cases = zip(table.task, table.model, strict=True)
-    return ["\n".join(textwrap.wrap(title(*case), width)) for case in cases]
+    return ["\n".join(textwrap.wrap(plots.title(*case), width)) for case in cases]
 
 
 def _heats(grid, value, rows, words, scale):
@@ -84,7 +74,7 @@ def _heats(grid, value, rows, words, scale):
             texts.pivot(index="row", columns="column", values=name).reindex(index=rows, columns=columns)
             for name in (value, "text")
         )
-        artist = heat(axis, shown.astype(float), marked.astype(object).fillna(""), COLOURED, "PuOr")
+        artist = plots.heat(axis, shown.astype(float), marked.astype(object).fillna(""), COLOURED, "PuOr")
         axis.tick_params(labelleft=i % grid.across == 0, labelsize=6)
         axis.tick_params(axis="x", rotation=90)
     if artist:
@@ -100,19 +90,19 @@ def parts(table: pd.DataFrame, scale: str = "") -> Figure:
     table = table[table.part.isin(PARTS) & table.share.notna()]
     table = table.assign(words=table.part.map(lambda part: PARTS[part][:-2]))
     known = in_order(table.method.unique(), names())
-    grid = panels(table, ["task", "model", "words"], left=1.7, height=0.6 + 0.17 * len(known))
+    grid = plots.panels(table, ["task", "model", "words"], left=1.7, height=0.6 + 0.17 * len(known))
     for axis, part in grid:
         for row in part.itertuples():
             look, one = line(row.method), part.loc[[row.Index]]
-            points(axis, one, "share", [known.index(row.method)], look, INTERVAL)
-        guide(axis, part.chance.mean())
-        attribution_rows(axis, known)
+            plots.points(axis, one, "share", [known.index(row.method)], look, INTERVAL)
+        plots.guide(axis, part.chance.mean())
+        plots.attribution_rows(axis, known)
         axis.set_xlabel(", ".join(PARTS[name] for name in part.part.unique()))
         axis.tick_params(labelbottom=True)
     grid.include(0)
-    return grid.finish(
-        [mark("95 % interval", "#555555", "o", "-"), mark("share of the tokens", dashes=":")], scale
-    )
+    ours = plots.mark("95 % interval", "#555555", "o", "-")
+    chance = plots.mark("share of the tokens", dashes=":")
+    return grid.finish([ours, chance], scale)
 
 
 def minimum(table: pd.DataFrame, scale: str = "", top: int = 1) -> Figure:
@@ -124,18 +114,18 @@ def minimum(table: pd.DataFrame, scale: str = "", top: int = 1) -> Figure:
     known = in_order(table.method.unique(), names())
     judges = table.judge.map(lambda name: f"judge {model_title(slug(name))}")
     table = table.assign(words=judges if judges.nunique() > 1 else "")
-    grid = panels(table, ["task", "model", "words"], across=2, left=1.7, height=0.4 + 0.17 * len(known))
+    grid = plots.panels(table, ["task", "model", "words"], across=2, left=1.7, height=0.4 + 0.17 * len(known))
     for axis, part in grid:
         shuffled = part[part.baseline == "matched"]
-        points(axis, shuffled, "min_top_k", place(shuffled.method, known), SHUFFLED, None)
+        plots.points(axis, shuffled, "min_top_k", plots.place(shuffled.method, known), SHUFFLED, None)
         for row in part[part.baseline == ""].itertuples():
             look, one = line(row.method), part.loc[[row.Index]]
-            points(axis, one, "min_top_k", [known.index(row.method)], look, ("min_ci_low", "min_ci_high"))
-        attribution_rows(axis, known)
+            plots.points(axis, one, "min_top_k", [known.index(row.method)], look, WORDS_INTERVAL)
+        plots.attribution_rows(axis, known)
         axis.set_xlim(0, 1)
     grid.name_axes("words needed (share) ↓")
     shuffled = [SHUFFLED] if (table.baseline == "matched").any() else []
-    return grid.finish([mark("its scores", "#555555", "o"), *shuffled], scale)
+    return grid.finish([plots.mark("its scores", "#555555", "o"), *shuffled], scale)
 
 
 def agreement(
@@ -162,9 +152,9 @@ def agreement(
     both = answers.drop(columns="baseline").merge(kept[columns], on=["task", "model", "method"])
     known = in_order(both.method.unique(), names())
     baselines = _there(BASELINES, both.baseline)
-    grid = panels(both, ["task", "model"], height=1.9, columns=("baseline", baselines), sharey="row")
+    grid = plots.panels(both, ["task", "model"], height=1.9, columns=("baseline", baselines), sharey="row")
     for axis, part in grid:
-        guide(axis, 0)
+        plots.guide(axis, 0)
         axis.set_xlim(LIMITS[0] - 0.4, LIMITS[1] + 0.4)
         for row in part.itertuples():
             _cross(axis, row, measure)
@@ -176,7 +166,7 @@ def agreement(
         row = axis.get_shared_y_axes().get_siblings(axis)
         axis.set_ylim(0, 1.08 * max(of.dataLim.ymax for of in row))
     grid.name_axes("log ratio ↑", MEASURES[measure])
-    return grid.finish([look | {"linestyle": ""} for look in attribution_looks(known)], scale)
+    return grid.finish([look | {"linestyle": ""} for look in plots.attribution_looks(known)], scale)
 
 
 def _main(table, definition):

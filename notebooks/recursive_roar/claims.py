@@ -9,6 +9,7 @@ option, which can have another sign.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 
 import pandas as pd
@@ -33,6 +34,7 @@ MIDDLE = 40  # per cent masked: levels above it against those up to it
 SETTINGS = ("train_size", "validation_size", "test_size", "ratios", "ig_steps")  # equal where models compare
 RATIO = "a ratio: its numerator, ACU, is tested"
 RECURSION = "Recursive ROAR finds measures more faithful than ROAR (ACU, mean over measures{})"
+MAIN = {choice.replace(" ", "_"): options[0] for choice, options in CARD.choices.items()}
 ATTENTION = {"attention": True, "an encoder's attention": False}  # of the BiLSTM?
 
 
@@ -61,51 +63,34 @@ def claims(
     return multiverse_tables(state, CARD, scale, taking_part, seeds)
 
 
-def statements(
-    points,
-    records=(),
-    gate=None,
-    shares=None,
-    area="ACU",
-    flat_random_curves="left out",
-    collapsed_models="kept",
-    masking_levels="all",
-    share_of_random="subtracted",
-    outputs_of_bAbI="36",
-    integrated_gradients="Eq. 2",
-    training_texts="all",
-):
-    """The claims at the options of `CARD.choices`, [Claim]; None where no record has the options.
+def statements(points, records=(), gate=None, shares=None, **options):
+    """The claims at one setting, [Claim]; None where no record has it.
 
     Claims about {case: Interval} hold the data sets that pass the gate; of the others `replication.claims`
     takes those.
+
+    options: those that depart from the main setting, by `CARD.choices`.
     """
-    chosen = setting(points, outputs_of_bAbI, integrated_gradients, training_texts)
+    options = MAIN | options
+    form = options["integrated_gradients"]
+    chosen = setting(points, options["outputs_of_bAbI"], form, options["training_texts"])
     if chosen is None:
         return None
-    gates = {"main": None, SAME_TEXTS: None}
-    if gate is not None:
-        gates = {"main": main(gate), SAME_TEXTS: select(gate, variant=SAME_TEXTS)}
-    passing, alike = accepted(chosen, gates["main"]), select(points, variant=SAME_TEXTS)
-    alike = accepted(alike, gates[SAME_TEXTS])
-    alike = one_form(alike, integrated_gradients) if alike.model.nunique() > 1 else passing
-    found, kept, same = (
-        complete_curves(some, collapsed_models, masking_levels) for some in (chosen, passing, alike)
-    )
+    of_main, of_same = (None, None) if gate is None else (main(gate), select(gate, variant=SAME_TEXTS))
+    passing, alike = accepted(chosen, of_main), accepted(select(points, variant=SAME_TEXTS), of_same)
+    alike = one_form(alike, form) if alike.model.nunique() > 1 else passing
+    changed = options["collapsed_models"], options["masking_levels"]
+    found, kept, same = (complete_curves(some, *changed) for some in (chosen, passing, alike))
     released = setting(points, form="released")
-    printed = complete_curves(accepted(setting(points) if released is None else released, gates["main"]))
-    measured = (found, kept, same)
-    if flat_random_curves == "left out":
-        measured = [
-            {key: rows for key, table in some.items() if len(rows := falling(table))} for some in measured
-        ]
+    printed = complete_curves(accepted(setting(points) if released is None else released, of_main))
+    areas_of = partial(areas, area=options["area"], flat=options["flat_random_curves"])
     return [
-        *_attention(measured[0], printed, area),
-        *_cheaper_gradient(measured[1], area),
-        _models_differ(measured[2], _settings(records, alike), area),
-        _tasks_differ(measured[1], area),
-        *_early(found, share_of_random),
-        *_recursion(measured[0], area),
+        *_attention(areas_of(found), areas(printed, "RACU clipped")),
+        *_cheaper_gradient(areas_of(kept)),
+        _models_differ(areas_of(same), _settings(records, alike)),
+        _tasks_differ(areas_of(kept)),
+        *_early(found, options["share_of_random"]),
+        *_recursion(areas_of(found), areas_of(found, recursive=False)),
         *_leakage(found, kept),
         *_sparser(shares),
     ]
@@ -132,17 +117,18 @@ def cases(
 # Areas --------------------------------------------------------------------------------------------
 
 
-def areas(found, area="ACU", recursive=True):
+def areas(found, area="ACU", flat="kept", recursive=True):
     """Areas of all measures of `tables.complete_curves`: {(data set, model): DataFrame seeds × measures}.
 
-    area: "ACU", "RACU" or "RACU clipped"; RACU is NaN where the random curve hardly falls. recursive: of
-    Recursive ROAR or of ROAR.
+    area: "ACU", "RACU" or "RACU clipped"; RACU is NaN where the random curve hardly falls. flat: whether
+    seeds with such a random curve are "kept" or "left out". recursive: of Recursive ROAR or of ROAR.
     """
-    return {
-        (dataset, model): curves.areas(table, area)
-        for (dataset, model, again), table in found.items()
-        if again == recursive
-    }
+    result = {}
+    for (dataset, model, again), table in found.items():
+        own = falling(table) if flat == "left out" else table
+        if again == recursive and len(own):
+            result[dataset, model] = curves.areas(own, area)
+    return result
 
 
 def _on_average(claim, per_case, **more):
@@ -167,36 +153,31 @@ def _printed(claim, per_case, known):
 # Claims -------------------------------------------------------------------------------------------
 
 
-def _attention(found, published, area):
+def _attention(tested, published):
     """Of the BiLSTM, and in rows of their own of encoders, whose attention the paper does not measure.
 
-    The printed ratios are of `published`, the curves with integrated gradients as released, as in the paper.
+    tested, published: from `areas`. The printed ratios are of `published`, the curves with integrated
+    gradients as released, as in the paper.
     """
     statistics = {
         "is faithful": lambda table: table["attention"],
         "leads the other measures": lambda table: _lead(table, "attention"),
     }
-    tested, printed, result = areas(found, area), areas(published, "RACU clipped"), []
+    result = []
     for name, bilstm in ATTENTION.items():
+        tables, printed = (_of_kind(_with_attention(part), bilstm) for part in (tested, published))
         for verb, statistic in statistics.items():
-            own, ratio = (
-                {
-                    key: statistic(table)
-                    for key, table in part.items()
-                    if "attention" in table and table.shape[1] > 1 and (key[1] == "bilstm") == bilstm
-                }
-                for part in (tested, printed)
-            )
-            others = _over_each(tested, own, "attention") if verb.startswith("leads") else {}
+            own, ratio = ({key: statistic(t) for key, t in part.items()} for part in (tables, printed))
+            others = _over_each(tables, "attention") if verb.startswith("leads") else {}
             result.append(_on_average(f"{name} {verb} (ACU)", own, rivals=others))
             known = _published(statistic) if bilstm else {}
             result.append(_printed(f"{name} {verb} (RACU, clipped as published)", ratio, known))
     return result
 
 
-def _cheaper_gradient(found, area):
+def _cheaper_gradient(known):
     """Every gradient of one pass less integrated gradients: a case each, corrected for their number."""
-    known, compared, gains = areas(found, area), {}, {}
+    compared, gains = {}, {}
     for key, table in known.items():
         for measure in table:
             about = described(measure)
@@ -214,15 +195,14 @@ def _cheaper_gradient(found, area):
     ]
 
 
-def _models_differ(found, settings, area):
+def _models_differ(known, settings):
     """Two models on one data set, in both directions; the cases with other settings have no interval."""
-    known, compared = areas(found, area), {}
+    compared = {}
     for one, other in combinations(known, 2):
         if one[0] != other[0]:
             continue
-        unequal = [
-            name for name in SETTINGS if settings.get(one, {}).get(name) != settings.get(other, {}).get(name)
-        ]
+        first, second = (settings.get(key, {}) for key in (one, other))
+        unequal = [name for name in SETTINGS if first.get(name) != second.get(name)]
         for measure in known[one].columns.intersection(known[other].columns):
             values = [known[key][measure].dropna() for key in (one, other)]
             if not all(map(len, values)):
@@ -237,18 +217,17 @@ def _models_differ(found, settings, area):
             for (a, b), sign in directions:
                 name = Case(one[0], part=f"{measure} ({a} above {b})")
                 compared[name] = replace(case, value=sign * case.value)
-    return _somewhere(
-        "a measure's faithfulness differs between models (difference of ACU, each direction a case)", compared
-    )
+    claim = "a measure's faithfulness differs between models (difference of ACU, each direction a case)"
+    return _somewhere(claim, compared)
 
 
-def _tasks_differ(found, area):
+def _tasks_differ(known):
     """Measure a above b on one data set and b above a on another: both leads have to be shown.
 
     The interval of a case is that of the weaker lead: an intersection-union test. As a and b can be above
     each other in one direction only, the direction costs nothing (Gail and Simon 1985).
     """
-    known, compared = areas(found, area), {}
+    compared = {}
     for one, other in combinations(known, 2):
         if one[0] == other[0] or one[1] != other[1]:
             continue
@@ -285,9 +264,8 @@ def _early(found, share_of_random):
     return [found for found, _ in _by_kind(claim, gains)]
 
 
-def _recursion(found, area):
+def _recursion(again, plain):
     """Recursive ROAR's area less ROAR's, mean over measures: of each kind of model, and for each data set."""
-    again, plain = areas(found, area), areas(found, area, recursive=False)
     gains = {key: _per_seed((again[key] - plain[key]).T) for key in again if key in plain}
     result = []
     for claim, own in _by_kind(RECURSION, gains):
@@ -302,22 +280,14 @@ def _sparser(shares):
     if shares is None or shares.empty:
         return []
     own = select(shares, job="unmasked", by="ratio", top=EARLY, variant="")
-    wide = {
-        key: part.groupby(["seed", "measure"]).share.mean().unstack("measure")
-        for key, part in own.groupby(["dataset", "model"], sort=False)
-    }
-    wide = {key: table for key, table in wide.items() if "attention" in table and table.shape[1] > 1}
-    lead = {key: table.attention - table.drop(columns="attention").max(axis=1) for key, table in wide.items()}
-    rivals = {
-        other: {key: table.attention - table[other] for key, table in wide.items() if other in table}
-        for other in dict.fromkeys(m for table in wide.values() for m in table if m != "attention")
-    }
+    by_case = own.groupby(["dataset", "model"], sort=False)
+    wide = {key: part.groupby(["seed", "measure"]).share.mean().unstack("measure") for key, part in by_case}
+    leads = {key: _lead(table, "attention") for key, table in _with_attention(wide).items()}
     claim = "attention is sparser than the other measures (share of importance on the top 20 %{})"
     result = []
-    for found, of in _by_kind(claim, lead):
-        behind = {other: {key: by[key] for key in of if key in by} for other, by in rivals.items()}
-        each = {other: long(by) for other, by in behind.items() if by}
-        result.append(replace(found, baseline="none", rivals=each))
+    for found, of in _by_kind(claim, leads):
+        rivals = _over_each({key: wide[key] for key in of}, "attention")
+        result.append(replace(found, baseline="none", rivals=rivals))
     return result
 
 
@@ -327,9 +297,14 @@ def _by_kind(claim, gains):
     Kinds of models are not averaged: encoders run on fewer texts, masking levels and integration steps.
     """
     for words, bilstm in {"": True, ", an encoder": False}.items():
-        own = {key: gain for key, gain in gains.items() if (key[1] == "bilstm") == bilstm}
+        own = _of_kind(gains, bilstm)
         if own or bilstm:
             yield _on_average(claim.format(words), own), own
+
+
+def _of_kind(by_case, bilstm):
+    """Those of {(data set, model): any} that are of the BiLSTM, or of encoders."""
+    return {key: value for key, value in by_case.items() if (key[1] == "bilstm") == bilstm}
 
 
 def _leakage(found, kept):
@@ -337,38 +312,25 @@ def _leakage(found, kept):
 
     Mean performance at levels above 40 % less that at levels up to 40 % (appendix G: bAbI, BiLSTM).
     """
-    mean = {
-        key: _per_seed(rises.unstack("seed"))
-        for key, rises in _rises(found).items()
-        if key[0].startswith("babi")
-    }
-    curve = {
+    means = {key: _per_seed(rises.unstack("seed")) for key, rises in _rises(found).items()}
+    each = {
         Case(*key, part=measure): seeds_interval(rise)
         for key, rises in _rises(kept).items()
-        if key[0].startswith("babi")
         for measure, rise in rises.groupby("measure", sort=False)
     }
-    return [
-        _on_average(
-            "class leakage on bAbI: performance rises with masking, by more than .01 (mean over measures)",
-            mean,
-            threshold=RISE,
-        ),
-        _somewhere(
-            "class leakage of one measure on bAbI: its curve rises with masking, by more than .01",
-            curve,
-            threshold=RISE,
-        ),
-    ]
+    mean = "class leakage on bAbI: performance rises with masking, by more than .01 (mean over measures)"
+    one = "class leakage of one measure on bAbI: its curve rises with masking, by more than .01"
+    return [_on_average(mean, means, threshold=RISE), _somewhere(one, each, threshold=RISE)]
 
 
 def _rises(found):
-    """{(data set, model): rise of each (measure, seed)} of Recursive ROAR's curves."""
+    """{(data set, model): rise of each (measure, seed)} of Recursive ROAR's curves of bAbI."""
     result = {}
     for (dataset, model, recursive), table in found.items():
         levels, own = table.columns.to_numpy(), table.drop(index=RANDOM, level="measure")
         low, high = (levels > 0) & (levels <= MIDDLE), (levels > MIDDLE) & (levels < 100)
-        if recursive and low.any() and high.any() and len(own):
+        of_babi = recursive and dataset.startswith("babi")
+        if of_babi and low.any() and high.any() and len(own):
             result[dataset, model] = own.loc[:, high].mean(axis=1) - own.loc[:, low].mean(axis=1)
     return result
 
@@ -383,12 +345,17 @@ def _lead(table, measure):
     return table[measure] - table.drop(columns=measure).max(axis=1, skipna=False)
 
 
-def _over_each(tables, cases, measure):
-    """{other measure: values of the lead of one over it} of the cases of a claim."""
+def _with_attention(tables):
+    """Those of {case: DataFrame seeds × measures} with attention and another measure."""
+    return {key: table for key, table in tables.items() if "attention" in table and table.shape[1] > 1}
+
+
+def _over_each(tables, measure):
+    """{other measure: values of the lead of one over it} of {case: DataFrame seeds × measures}."""
     gains = {}
-    for key in cases:
-        for other in tables[key].columns.drop(measure):
-            gains.setdefault(other, {})[key] = tables[key][measure] - tables[key][other]
+    for key, table in tables.items():
+        for other in table.columns.drop(measure):
+            gains.setdefault(other, {})[key] = table[measure] - table[other]
     return {other: long(gain) for other, gain in gains.items()}
 
 

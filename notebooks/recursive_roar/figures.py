@@ -8,18 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from faithlib.attributions.registry import names
-from faithlib.report.figures import (
-    HOLLOW,
-    attribution_looks,
-    attribution_rows,
-    guide,
-    lines,
-    mark,
-    panels,
-    points,
-    published_label,
-    title,
-)
+from faithlib.report import figures as plots
 from faithlib.report.style import line, metric_title, role
 from notebooks.recursive_roar.card import CARD
 from notebooks.recursive_roar.tables import UNITS
@@ -43,16 +32,16 @@ def synthetic(table: pd.DataFrame) -> Figure:
     Args:
         table: from `synthetic.curves`.
     """
-    grid = panels(table.assign(problem="16 features, 4 of them informative"), ["problem"], names=str)
+    grid = plots.panels(table.assign(problem="16 features, 4 of them informative"), ["problem"], names=str)
     (axis,) = grid.axes
     looks = LOOKS | {"truth": LOOKS["truth"] | {"linewidth": 5, "marker": "", "linestyle": "-", "alpha": 0.5}}
     for name, look in reversed(looks.items()):
-        lines(axis, table[table.curve == name], "removed", "accuracy", look, None)
+        plots.lines(axis, table[table.curve == name], "removed", "accuracy", look, None)
     axis.set_xticks(range(0, 17, 4))
     axis.set_ylim(0.4, 1.03)
-    guide(axis, 0.5, "y")
+    plots.guide(axis, 0.5, "y")
     grid.name_axes("features masked", "accuracy ↓")
-    return grid.finish([*looks.values(), mark("chance", dashes=":")])
+    return grid.finish([*looks.values(), plots.mark("chance", dashes=":")])
 
 
 def curves(
@@ -68,10 +57,8 @@ def curves(
     grid = _panels(table, across=2, height=1.7, **(several if len(recursive) > 1 else {}))
     known = in_order(table.measure.unique(), names())
     for axis, part in grid:
-        for name in known:
-            own = part[part.measure == name]
-            if len(own):
-                lines(axis, own, "step", "value", line(name))
+        for name in in_order(part.measure.unique(), names()):
+            plots.lines(axis, part[part.measure == name], "step", "value", line(name))
         axis.set_ylim(0, 1.03)
         axis.xaxis.get_major_locator().set_params(integer=True)
     metrics = [metric_title(CARD.metric(part.dataset.iloc[0])) if len(part) else "" for _, part in grid]
@@ -84,7 +71,7 @@ def curves(
         for axis, metric in zip(grid.axes, metrics, strict=True):
             axis.set_title(f"{axis.get_title()} ({metric})" if metric else axis.get_title())
     grid.name_axes("tokens masked [%]" if by == "ratio" else "tokens masked", rows)
-    return grid.finish(attribution_looks(known), scale)
+    return grid.finish(plots.attribution_looks(known), scale)
 
 
 def sparsity(table: pd.DataFrame, by: str, scale: str = "") -> Figure:
@@ -94,12 +81,12 @@ def sparsity(table: pd.DataFrame, by: str, scale: str = "") -> Figure:
     grid = _panels(table, across=4, height=1.5)
     for axis, part in grid:
         for name in known:
-            lines(axis, part[part.measure == name], "top", "share", line(name))
+            plots.lines(axis, part[part.measure == name], "top", "share", line(name))
         axis.set_ylim(0, 1.03)
         axis.set_xlim(0, None)
         axis.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     grid.name_axes("top tokens" if by == "count" else "top tokens [%]", "share of importance")
-    return grid.finish(attribution_looks(known), scale)
+    return grid.finish(plots.attribution_looks(known), scale)
 
 
 def racu(table: pd.DataFrame, scale: str = "") -> Figure:
@@ -108,28 +95,30 @@ def racu(table: pd.DataFrame, scale: str = "") -> Figure:
     known = in_order(table.measure.unique(), names())
     grid = _panels(table, across=3, left=1.2, height=0.45 + 0.3 * len(known))
     for axis, part in grid:
-        guide(axis, 0, look={"linestyle": "-"})
+        plots.guide(axis, 0, look={"linestyle": "-"})
         for row in part.itertuples():
             y, one = known.index(row.measure), part.loc[[row.Index]]
             beyond = abs(row.racu) > max(map(abs, CLIP))
-            interval = None if beyond else ("low", "high")
-            points(
-                axis, one, "racu" if beyond else "racu_clipped", [y - 0.15], line(row.measure), interval, CLIP
-            )
-            shown, hollow = one.dropna(subset="published"), line(row.measure) | {"hollow": True}
-            points(axis, shown, "published", [y + 0.15] * len(shown), hollow, limits=CLIP)
+            value, interval = ("racu", None) if beyond else ("racu_clipped", ("low", "high"))
+            look = line(row.measure)
+            plots.points(axis, one, value, [y - 0.15], look, interval, CLIP)
+            plots.points(axis, one, "published", [y + 0.15], look | {"hollow": True}, limits=CLIP)
         if part.flat.all():
             axis.set_title(f"{axis.get_title()}\n(none of ours: its\nrandom curve is flat)")
-        attribution_rows(axis, known)
+        plots.attribution_rows(axis, known)
         axis.set_xticks([-1, -0.5, 0, 0.5, 1], ["−1", "", "0", "", "1"])
     grid.name_axes("RACU ↑")
-    ours = mark("ours", "#555555", "o")
+    ours = plots.mark("ours", "#555555", "o")
     models = table.dropna(subset="published").model
-    paper = [HOLLOW | {"label": published_label(*models)}] if len(models) else []
+    paper = [plots.HOLLOW | {"label": plots.published_label(*models)}] if len(models) else []
     return grid.finish([ours, *paper], scale)
 
 
 def _panels(table, **settings):
     """A panel for each data set, model and variant, variants last; "1500-texts" reads "1500 texts"."""
     table = table.sort_values(["dataset", "variant", "model"], kind="stable")
-    return panels(table, UNITS, names=lambda *unit: title(*unit[:2], unit[2].replace("-", " ")), **settings)
+
+    def name(dataset, model, variant):
+        return plots.title(dataset, model, variant.replace("-", " "))
+
+    return plots.panels(table, UNITS, names=name, **settings)

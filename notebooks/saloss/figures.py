@@ -8,21 +8,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from faithlib.attributions.registry import names
+from faithlib.report import figures as plots
 from faithlib.report import label
-from faithlib.report.figures import (
-    HOLLOW,
-    attribution_looks,
-    attribution_rows,
-    beside,
-    guide,
-    lines,
-    mark,
-    name_rows,
-    panels,
-    place,
-    points,
-    published_label,
-)
 from faithlib.report.style import line, role
 from notebooks.saloss.tables import SALIENCES, select_definition
 from replication.papers import layout, published
@@ -51,13 +38,18 @@ def decision_flip(table: pd.DataFrame, scale: str = "", definition: str = "paper
     table = select_definition(table, definition)
     known = in_order(table.attribution.unique(), names())
     saliences = in_order(table.salience.unique(), SALIENCES)
-    grid = panels(table, left=1.6, height=0.4 + len(known) * (0.16 + 0.1 * len(saliences)))
+    grid = plots.panels(table, left=1.6, height=0.4 + len(known) * (0.16 + 0.1 * len(saliences)))
     for axis, part in grid:
-        _marks(axis, part, "fraction", "attribution", known, saliences, INTERVAL)
-        attribution_rows(axis, known)
+        for i, salience in enumerate(saliences):  # of a row, one below the other
+            own, look = part[part.salience == salience], LOOKS[salience]
+            rows = plots.place(own.attribution, known, plots.beside(i, len(saliences)))
+            plots.points(axis, own, "fraction", rows, look, INTERVAL, size=3.5)
+            plots.points(axis, own, "published", rows, look | {"hollow": True}, None, size=5.5)
+        plots.attribution_rows(axis, known)
     grid.include(0)
     grid.name_axes("tokens removed\nuntil a flip (share) ↓")
-    return grid.finish(_handles(table, saliences, "table_6"), scale)
+    ours = [LOOKS[name] | {"linestyle": ""} for name in saliences]
+    return grid.finish([*ours, *_published(table)], scale)
 
 
 def fresh(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Figure:
@@ -66,19 +58,19 @@ def fresh(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Fi
     table = table.assign(low=table.macro_f1 - table.sd.fillna(0), high=table.macro_f1 + table.sd.fillna(0))
     saliences = in_order(table.salience.unique(), SALIENCES)
     ways = {name: THRESHOLDERS.get(name, name) for name in dict.fromkeys(table.thresholder)}
-    grid = panels(table, left=1.5, height=0.35 + 0.3 * len(saliences), columns=("thresholder", ways))
+    grid = plots.panels(table, left=1.5, height=0.35 + 0.3 * len(saliences), columns=("thresholder", ways))
     for axis, part in grid:
         for i, salience in enumerate(saliences):
             own, look = part[part.salience == salience], LOOKS[salience]
-            points(axis, own, "macro_f1", [i - 0.12] * len(own), look, ("low", "high"))
-            points(axis, own, "published", [i + 0.2] * len(own), look | {"hollow": True}, None)
-            guide(axis, own.full_text.mean(), look={"color": look["color"]})
-        name_rows(axis, [LOOKS[salience]["label"] for salience in saliences])
+            plots.points(axis, own, "macro_f1", [i - 0.12] * len(own), look, ("low", "high"))
+            plots.points(axis, own, "published", [i + 0.2] * len(own), look | {"hollow": True}, None)
+            plots.guide(axis, own.full_text.mean(), look={"color": look["color"]})
+        plots.name_rows(axis, [LOOKS[salience]["label"] for salience in saliences])
         axis.set_xlim(0, 1.02)  # a mark at 1 is whole
     grid.name_axes("macro-F1 ↑")
-    whole = mark("model on the whole text", dashes=":")
-    ours = mark("ours", "#555555", "o")
-    return grid.finish([ours, *_published(table, "table_6"), whole], scale)
+    whole = plots.mark("model on the whole text", dashes=":")
+    ours = plots.mark("ours", "#555555", "o")
+    return grid.finish([ours, *_published(table), whole], scale)
 
 
 def doses(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Figure:
@@ -87,14 +79,14 @@ def doses(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Fi
     weights = sorted(table.weight.unique())
     table = table.assign(place=table.weight.map(weights.index))
     known = in_order(table.attribution.unique(), names())
-    grid = panels(table, height=1.9)
+    grid = plots.panels(table, height=1.9)
     for axis, part in grid:
         for name in known:
-            lines(axis, part[part.attribution == name], "place", "fraction", line(name), ("low", "high"))
+            plots.lines(axis, part[part.attribution == name], "place", "fraction", line(name))
         axis.set_xticks(range(len(weights)), [f"{np.log10(w):g}" if w else "none" for w in weights])
     grid.include(0, 1, which="y")
     grid.name_axes("log₁₀ λ, weight of the salience loss", "tokens to a flip (share) ↓")
-    return grid.finish(attribution_looks(known), scale)
+    return grid.finish(plots.attribution_looks(known), scale)
 
 
 def pos(table: pd.DataFrame, scale: str = "") -> Figure:
@@ -103,36 +95,23 @@ def pos(table: pd.DataFrame, scale: str = "") -> Figure:
     saliences = ["none", "textrank"]
     table = table[(table.attribution == "scaled_attention") & table.salience.isin(saliences)]
     tags = table.tag.nunique()
-    grid = panels(table, height=0.4 + 0.17 * tags, across=2, left=1.4, sharey=False)
+    grid = plots.panels(table, height=0.4 + 0.17 * tags, across=2, left=1.4, sharey=False)
     for axis, part in grid:
         wide = part.pivot(index="tag", columns="salience", values="importance").reindex(columns=saliences)
         wide = wide.sort_values("none", ascending=False)
-        guide(axis, 1)
+        plots.guide(axis, 1)
         axis.hlines(range(len(wide)), wide.min(axis=1), wide.max(axis=1), color="#BBBBBB", linewidth=1)
         for name in saliences:
-            points(axis, wide, name, range(len(wide)), LOOKS[name], None)
-        name_rows(axis, [TAGS.get(tag, tag) for tag in wide.index])
+            plots.points(axis, wide, name, range(len(wide)), LOOKS[name], None)
+        plots.name_rows(axis, [TAGS.get(tag, tag) for tag in wide.index])
     grid.include(0)
     grid.name_axes(f"importance by {label('scaled_attention')}\n(1 = average word)")
     return grid.finish([LOOKS[name] | {"linestyle": ""} for name in saliences], scale)
 
 
-def _marks(axis, part, value, column, rows, saliences, interval):
-    """Ours and the published value of each row, the saliences of a row one below the other."""
-    for i, salience in enumerate(saliences):
-        own, look = part[part.salience == salience], LOOKS[salience]
-        at = place(own[column], rows, beside(i, len(saliences)))
-        points(axis, own, value, at, look, interval, size=3.5)
-        points(axis, own, "published", at, look | {"hollow": True}, None, size=5.5)
-
-
-def _handles(table, saliences, models):
-    return [*(LOOKS[name] | {"linestyle": ""} for name in saliences), *_published(table, models)]
-
-
-def _published(table, models):
+def _published(table):
     """The legend of hollow marks, with the paper's models of the data sets that are shown."""
     if not table.published.notna().any():
         return []
-    known = published("saloss", models).set_index("dataset").model
-    return [HOLLOW | {"label": published_label(*known.reindex(table.dataset.unique()).dropna())}]
+    known = published("saloss", "table_6").set_index("dataset").model
+    return [plots.HOLLOW | {"label": plots.published_label(*known.reindex(table.dataset.unique()).dropna())}]

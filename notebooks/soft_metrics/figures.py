@@ -7,20 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from faithlib.attributions.registry import names
-from faithlib.report.figures import (
-    HOLLOW,
-    attribution_looks,
-    attribution_rows,
-    beside,
-    guide,
-    lines,
-    mark,
-    panels,
-    place,
-    points,
-    published_label,
-    title,
-)
+from faithlib.report import figures as plots
 from faithlib.report.style import line, role
 from replication.papers import layout, published
 from replication.tables import in_order, ordered
@@ -31,21 +18,21 @@ FAMILY = {name: hard for hard, soft in PAIRS.items() for name in (hard, soft)}
 WORDS = {"NS": "sufficiency", "NC": "comprehensiveness"}
 CRITERIA = {"hard": role("usual", "hard erasure"), "soft": role("proposed", "soft erasure")}
 BASELINES = {"normal": "o", "matched": "D"}  # the marker of a random baseline
-CHANCE = mark("no better than random", dashes=":")
+CHANCE = plots.mark("no better than random", dashes=":")
 CAPTIONS = layout("soft_metrics", "captions.yaml")
 
 
 def faithfulness_by_ratio(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Figure:
     """Figure 2: NS and NC against the rationale ratio, a row for each metric, a column for each data set."""
-    table = _percent(table[(table.definition == definition) & table.ratio.notna()])
+    table = table[(table.definition == definition) & table.ratio.notna()]
     known = in_order(table.attribution.unique(), names())
     grid = _by_metric(table.assign(family=table.metric))
     for axis, part in grid:
         for name in known:
-            lines(axis, part[part.attribution == name], "ratio", "value", line(name), INTERVAL)
+            plots.lines(axis, part[part.attribution == name], "ratio", "value", line(name), INTERVAL)
     grid.include(0, which="y")
     grid.name_axes("rationale length [%]", [f"{WORDS[metric]} ↑" for metric in WORDS])
-    return grid.finish(attribution_looks(known), scale)
+    return grid.finish(plots.attribution_looks(known), scale)
 
 
 def diagnosticity_by_ratio(
@@ -53,35 +40,36 @@ def diagnosticity_by_ratio(
 ) -> Figure:
     """Figure 3: diagnosticity of NS and NC at each ratio, of the soft metrics as level lines."""
     table = table[(table.definition == definition) & (table.baseline == baseline)]
-    table = _percent(table[table.metric.isin(FAMILY)])
+    table = table[table.metric.isin(FAMILY)]
     grid = _by_metric(table.assign(family=table.metric.map(FAMILY)))
     for axis, part in grid:
         hard = part.ratio.notna()
-        lines(axis, part[hard], "ratio", "value", CRITERIA["hard"], INTERVAL)
+        plots.lines(axis, part[hard], "ratio", "value", CRITERIA["hard"], INTERVAL)
+        look = CRITERIA["soft"]
         for level in part[~hard].itertuples():
-            look = CRITERIA["soft"]
             axis.axhline(level.value, color=look["color"], linewidth=1.2)
             axis.axhspan(level.ci_low, level.ci_high, color=look["color"], alpha=0.15, linewidth=0)
-        guide(axis, 0.5, which="y")
+        plots.guide(axis, 0.5, which="y")
         axis.set_ylim(0, 1)
     grid.name_axes("rationale length [%]", [f"diagnosticity,\n{WORDS[metric]} ↑" for metric in WORDS])
-    soft = CRITERIA["soft"] | {"marker": ""}
-    return grid.finish([CRITERIA["hard"], soft, CHANCE], scale)
+    return grid.finish([CRITERIA["hard"], CRITERIA["soft"] | {"marker": ""}, CHANCE], scale)
 
 
 def soft_draws(table: pd.DataFrame, scale: str = "") -> Figure:
     """Diagnosticity against the number of soft draws, hard metrics as level lines."""
     table = table.assign(family=table.metric.map(FAMILY))
     table = ordered(table, dataset=(), baseline=tuple(BASELINES), family=tuple(WORDS))
-    by, titles = ["dataset", "baseline", "family"], {"normal": "N(0, 1)", "matched": "own scores"}
-    grid = panels(
-        table, by, 4, height=1.45, names=lambda d, b, f: f"{title(d)}, {WORDS[f]},\nagainst {titles[b]}"
-    )
+    titles = {"normal": "N(0, 1)", "matched": "own scores"}
+
+    def name(dataset, baseline, family):
+        return f"{plots.title(dataset)}, {WORDS[family]},\nagainst {titles[baseline]}"
+
+    grid = plots.panels(table, ["dataset", "baseline", "family"], 4, height=1.45, names=name)
     for axis, part in grid:
         for criterion, soft in (("hard", False), ("soft", True)):
             own = part[part.metric.isin(PAIRS) != soft]
-            lines(axis, own, "draws", "value", CRITERIA[criterion], INTERVAL)
-        guide(axis, 0.5, which="y")
+            plots.lines(axis, own, "draws", "value", CRITERIA[criterion], INTERVAL)
+        plots.guide(axis, 0.5, which="y")
         axis.set_xscale("log", base=2)
         axis.set_xticks(sorted(set(part.draws)), [str(n) for n in sorted(set(part.draws))])
         axis.set_ylim(0, 1)
@@ -91,23 +79,23 @@ def soft_draws(table: pd.DataFrame, scale: str = "") -> Figure:
 
 def hard_and_soft(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Figure:
     """`tables.diagnosticity`: hard and soft of each attribution, against both baselines, and published."""
-    table = table[(table.definition == definition) & (table.ties == "half")]
-    known = in_order(table.attribution.unique(), names())
-    table = table[table.metric.isin(FAMILY)]
+    table = table[(table.definition == definition) & (table.ties == "half") & table.metric.isin(FAMILY)]
     table = table.assign(family=table.metric.map(FAMILY))
-    grid = panels(table, ["dataset"], left=1.4, height=0.35 + 0.26 * len(known), columns=("family", WORDS))
+    known = in_order(table.attribution.unique(), names())
+    height = 0.35 + 0.26 * len(known)
+    grid = plots.panels(table, ["dataset"], left=1.4, height=height, columns=("family", WORDS))
     sides = [(criterion, baseline) for criterion in CRITERIA for baseline in BASELINES]
     for axis, part in grid:
-        guide(axis, 0.5)
+        plots.guide(axis, 0.5)
         for i, (criterion, baseline) in enumerate(sides):
             own = part[part.metric.isin(PAIRS) == (criterion == "hard")]
             own = own[own.baseline == baseline]
             look = CRITERIA[criterion] | {"marker": BASELINES[baseline]}
-            rows = place(own.attribution, known, beside(i, len(sides)))
-            points(axis, own, "value", rows, look, INTERVAL, size=3.5)
+            rows = plots.place(own.attribution, known, plots.beside(i, len(sides)))
+            plots.points(axis, own, "value", rows, look, INTERVAL, size=3.5)
             if definition == "paper":
-                points(axis, own, "published", rows, look | {"hollow": True}, None, size=5.5)
-        attribution_rows(axis, known)
+                plots.points(axis, own, "published", rows, look | {"hollow": True}, None, size=5.5)
+        plots.attribution_rows(axis, known)
         axis.set_xlim(-0.02, 1.02)
     grid.name_axes("diagnosticity (share of texts) ↑")
     handles = [
@@ -118,17 +106,14 @@ def hard_and_soft(table: pd.DataFrame, scale: str = "", definition: str = "paper
     ]
     if table.published.notna().any():
         models = published("soft_metrics", "table_5").set_index("dataset").model
-        handles.append(HOLLOW | {"label": published_label(*models.reindex(table.dataset.unique()).dropna())})
+        words = plots.published_label(*models.reindex(table.dataset.unique()).dropna())
+        handles.append(plots.HOLLOW | {"label": words})
     return grid.finish([*handles, CHANCE], scale, columns=2)
 
 
-def _percent(table):
-    return table.assign(ratio=100 * table.ratio)
-
-
 def _by_metric(table):
-    """A row for each metric and a column for each data set."""
-    by = ["family", "dataset"]
+    """A row for each metric and a column for each data set, ratios in per cent."""
     across = table.dataset.nunique()
-    table = ordered(table, family=tuple(WORDS), dataset=())
-    return panels(table, by, across, height=1.45, names=lambda family, dataset: title(dataset))
+    table = ordered(table.assign(ratio=100 * table.ratio), family=tuple(WORDS), dataset=())
+    by = ["family", "dataset"]
+    return plots.panels(table, by, across, height=1.45, names=lambda family, dataset: plots.title(dataset))
