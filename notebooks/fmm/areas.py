@@ -18,6 +18,10 @@ from replication.tables import as_printed, groups, over_seeds, published_interva
 (ROAR,) = CARD.reads  # the paper whose records stand beside
 SST = {"sst2": "sst"}  # whose Recursive ROAR stands beside it in the paper's Table 1
 UNIT = ["dataset", "model", "seed", "strategy"]
+RACU = [*CURVE, "measure", "variant", "acu", "acu_low", "acu_high", "racu", "ci_low", "ci_high"]
+RACU += ["denominator", "flat", "seeds", "unconverged", "left_out", "published", "published_low"]
+RACU += ["published_high", "published_acu", "published_model", "roar", "roar_low", "roar_high"]
+RACU += ["roar_of", "roar_acu"]
 
 
 def options(
@@ -101,44 +105,31 @@ def racu(points: pd.DataFrame, roar: pd.DataFrame | None = None) -> pd.DataFrame
         ours, on the same model and of which variant, or the published RACU of RoBERTa-base?
     """
     paper, rows = tables.published_areas(), []
-    counted = {tuple(row.values()): tables.seed_counts(p) for row, p in groups(points, [*CURVE, "measure"])}
+    unconverged = points[~points.converged].groupby([*CURVE, "measure"]).seed.nunique()
     measured = points.groupby(CURVE).filter(lambda part: part.measure.nunique() > 1)  # more than random
-    theirs, variants = None, {}
+    theirs, variants = {"ACU": {}}, {}
     if roar is not None:
         theirs = {area: areas(roar, area) for area in ("RACU clipped", "ACU")}
         variants = roar.groupby(["dataset", "model"]).variant.first()
-    for area in curves.summary(measured, CURVE).to_dict("records"):
-        row = {name: area[name] for name in (*CURVE, "measure")}
-        acu, known = (
-            tables.published_cell(select(paper, statistic=s), row, row["measure"]) for s in ("acu", "racu")
-        )
-        row |= {
-            "variant": tables.variant(row["measure"]),
-            **{name: area[name] for name in ("acu", "acu_low", "acu_high", "racu")},
-            "ci_low": area["racu_low"],
-            "ci_high": area["racu_high"],
-            "denominator": area["denominator"],
-            "flat": area["flat"],
-            **counted[tuple(row.values())],
-            "seeds": area["seeds"],
-            "left_out": area["left_out"],
-            **published_interval(known),
-            "published_acu": acu.get("value", np.nan) / 100,
-            "published_model": known.get("model", ""),
-        }
+    table = curves.summary(measured, CURVE).rename(columns={"racu_low": "ci_low", "racu_high": "ci_high"})
+    for row in table.to_dict("records"):
+        measure, key = row["measure"], tuple(row[name] for name in (*CURVE, "measure"))
+        acu = tables.published_cell(select(paper, statistic="acu"), row, measure)
+        known = tables.published_cell(select(paper, statistic="racu"), row, measure)
+        row |= {"variant": tables.variant(measure), "unconverged": unconverged.get(key, 0)}
+        row |= published_interval(known) | {"published_model": known.get("model", "")}
+        row["published_acu"] = acu.get("value", np.nan) / 100
         if row["strategy"] == MASKED:
-            row |= _roar_cell(theirs, variants, row["dataset"], row["model"], row["measure"])
+            row |= _roar_cell(theirs, variants, row["dataset"], row["model"], measure)
         rows.append(row)
-    return tables.in_paper_order(pd.DataFrame(rows))
+    return tables.in_paper_order(pd.DataFrame(rows).reindex(columns=RACU))
 
 
 def racu_as_printed(table: pd.DataFrame, value: str = "racu") -> pd.DataFrame:
     """Table 1's layout: a row a measure, a column a data set, "ours (published)"; value: "racu" or "acu"."""
     table = select(table, strategy=MASKED)
-    paper = table[{"racu": "published", "acu": "published_acu"}[value]]
-    texts = [
-        cell_text(ours, published=cell_text(known)) for ours, known in zip(table[value], paper, strict=True)
-    ]
+    paper = {"racu": "published", "acu": "published_acu"}[value]
+    texts = [cell_text(ours, published=cell_text(known)) for ours, known in table[[value, paper]].to_numpy()]
     return tables.by_dataset(table, texts, ["measure", "variant"])
 
 
@@ -189,14 +180,12 @@ def published_roar():
 def _roar_cell(theirs, variants, dataset, model, measure):
     """Recursive ROAR's RACU and ACU of one cell: ours of the same model, else the published RACU."""
     key = SST.get(dataset, dataset), model
-    if theirs is not None and measure in theirs["ACU"].get(key, ()):
+    if measure in theirs["ACU"].get(key, ()):
         own = {area: theirs[area][key][measure].dropna() for area in theirs}
         if len(own["RACU clipped"]):
-            cell = over_seeds(own["RACU clipped"], "roar")
-            return cell | {
-                "roar_acu": own["ACU"].mean(),
-                "roar_of": ", ".join(filter(None, ["ours", variants[key]])),
-            }
+            of = ", ".join(filter(None, ["ours", variants[key]]))
+            means = {"roar_acu": own["ACU"].mean(), "roar_of": of}
+            return over_seeds(own["RACU clipped"], "roar") | means
     of = {"model": PUBLISHED_MODEL, "measure": measure}
     known = published_row(published_roar(), tables.published_dataset(dataset), **of)
     return published_interval(known, "roar") | {"roar_of": "published" if known else ""}

@@ -5,10 +5,10 @@ import pandas as pd
 from faithlib.tasks.table import HIDDEN_TEST, OFFICIAL, Recipe, Use
 from replication.papers import Card, published
 
-OPTIONS = {  # (choice, option): what the records call it
-    ("explained label", "predicted"): "predicted label",
-    ("integrated gradients", "from padding"): "padding baseline",
-    ("integrated gradients", "as released"): "released",
+OPTIONS = {  # (choice as a keyword, option): what the records call it
+    ("explained_label", "predicted"): "predicted label",
+    ("integrated_gradients", "from padding"): "padding baseline",
+    ("integrated_gradients", "as released"): "released",
 }
 BABI_BY_POSITION = Recipe(train="train[:80%]", validation="train[80%:]")
 

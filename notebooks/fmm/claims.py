@@ -31,6 +31,12 @@ FAITHFUL = "most explanations are faithful (share of areas above random masking)
 CONSISTENT = 0.95  # share of the in-distribution tests that must not reject
 GRADIENT = "gradient"  # a family of the registry
 ONLY_MASKING = "all/masked"
+AT_MAJORITY = {  # with everything masked, at or above the class majority
+    "masked fine-tuning": MASKED,
+    "only masking": ONLY_MASKING,
+    "plain fine-tuning whose epoch the masked copy chooses": "none/masked",
+}
+MAIN = {choice.replace(" ", "_"): options[0] for choice, options in CARD.choices.items()}
 LIMITS = {  # of a difference of two; that of RACU has none
     "performance": (-2.0, 2.0),  # Matthews' correlation begins at -1
     "share of tests": (-1.0, 1.0),
@@ -68,43 +74,30 @@ def claims(
     return multiverse_tables(state, CARD, scale, gate, seeds)
 
 
-def statements(
-    scores,
-    points,
-    tests=None,
-    roar=None,
-    gate=None,
-    area="ACU",
-    texts="all",
-    explained_label="gold",
-    integrated_gradients="from zero",
-    occlusion="with Beam",
-    unconverged_seeds="kept",
-    flat_random_curves="left out",
-    fully_masked_test="counted once",
-    p_of_a_data_set="Simes",
-):
-    """The claims at the options of `CARD.choices`, [Claim]; None where no record has the option.
+def statements(scores, points, tests=None, roar=None, gate=None, **setting):
+    """The claims at one setting, [Claim]; None where no record has it.
 
     Claims about {case: Interval} hold the data sets that pass the gate; of the others `replication.claims`
-    takes those.
+    takes those. setting: options that depart from the main one, by `CARD.choices`.
     """
-    chosen = {("explained label", explained_label), ("integrated gradients", integrated_gradients)}
-    name, *more = [OPTIONS[key] for key in chosen & OPTIONS.keys()] or ["main"]
-    curves = points.get(name if texts == "all" else of_correct(name))
+    name, *more = [OPTIONS[option] for option in setting.items() if option in OPTIONS] or ["main"]
+    setting = MAIN | setting
+    curves = points.get(name if setting["texts"] == "all" else of_correct(name))
     if curves is None or more:  # no record explains the predicted label by another path
         return None
-    if unconverged_seeds != "kept":
+    if setting["unconverged_seeds"] != "kept":
         scores, curves = scores[scores.converged], curves[curves.converged]
         tests = tests if tests is None else tests[tests.converged]
     curves = curves[curves.strategy == MASKED]
-    if occlusion != "with Beam":
+    if setting["occlusion"] != "with Beam":
         curves = curves[curves.measure != "beam"]
+    area, flat = setting["area"], setting["flat_random_curves"] == "kept"
+    once, p = setting["fully_masked_test"] == "counted once", setting["p_of_a_data_set"]
     relative = "RACU" if area == "ACU" else area  # where models are compared
     return [
         *_performance(scores, gate),
-        *_in_distribution(tests, gate, fully_masked_test == "counted once", p_of_a_data_set),
-        *_faithfulness(areas(curves, area, flat_random_curves == "kept"), area),
+        *_in_distribution(tests, once, p),
+        *_faithfulness(areas(curves, area, flat), area),
         *_roar(areas(accepted(curves, gate), relative), roar, relative),
     ]
 
@@ -116,10 +109,9 @@ def _performance(scores, gate=None):
     """Section 5.1 and appendix H.1: performance with nothing and with everything masked, by strategy."""
     own = scores[(scores.metric == scores.dataset.map(CARD.metric)) & (scores.split == "test")]
     majority = scores[scores.metric == "majority"].groupby(["dataset", "model"]).value.mean()
-    wide = {
-        key: part.pivot(index="seed", columns=["strategy", "masked"], values="value")
-        for key, part in own.groupby(["dataset", "model"], sort=False)
-    }
+    by_case = own.groupby(["dataset", "model"], sort=False)
+    columns = ["strategy", "masked"]
+    wide = {key: part.pivot(index="seed", columns=columns, values="value") for key, part in by_case}
 
     def gained(strategy, other):
         return {
@@ -138,31 +130,17 @@ def _performance(scores, gate=None):
         return accepted(long(leads), gate).value.dropna() if leads else pd.Series(dtype=float)
 
     at_most = f"at most {MARGIN:.2f}"
-    majority_kept = "everything masked: at or above the class majority with"
     gain = partial(_claim, limits=LIMITS["performance"])
-    return [
-        gain(f"masked fine-tuning loses no performance: {at_most}", gained(MASKED, PLAIN), ">=", -MARGIN),
-        gain("only masking loses performance on whole texts", gained(PLAIN, ONLY_MASKING)),
-        _of_models(f"{majority_kept} masked fine-tuning", above_majority(MASKED) >= -NEAR),
-        _of_models(f"{majority_kept} only masking", above_majority(ONLY_MASKING) >= -NEAR),
-        _of_models(
-            f"{majority_kept} plain fine-tuning whose epoch the masked copy chooses",
-            above_majority("none/masked") >= -NEAR,
-        ),
-        _of_models(
-            "everything masked: below the class majority with plain fine-tuning",
-            above_majority(PLAIN) < -NEAR,
-        ),
-        *(
-            gain(
-                f"masked fine-tuning by the {copy} copy's epoch is as good as by that of both: {at_most}",
-                gained(f"half/{copy}", MASKED),
-                ">=",
-                -MARGIN,
-            )
-            for copy in ("unmasked", "masked")
-        ),
-    ]
+    yield gain(f"masked fine-tuning loses no performance: {at_most}", gained(MASKED, PLAIN), ">=", -MARGIN)
+    yield gain("only masking loses performance on whole texts", gained(PLAIN, ONLY_MASKING))
+    for words, strategy in AT_MAJORITY.items():
+        claim = f"everything masked: at or above the class majority with {words}"
+        yield _of_models(claim, above_majority(strategy) >= -NEAR)
+    claim = "everything masked: below the class majority with plain fine-tuning"
+    yield _of_models(claim, above_majority(PLAIN) < -NEAR)
+    for copy in ("unmasked", "masked"):
+        claim = f"masked fine-tuning by the {copy} copy's epoch is as good as by that of both: {at_most}"
+        yield gain(claim, gained(f"half/{copy}", MASKED), ">=", -MARGIN)
 
 
 def _more_epochs(history):
@@ -183,17 +161,16 @@ def _of_models(claim, true):
     return Claim(f"{claim} (models)", cases, "seeds", ">", 0.5)
 
 
-def _in_distribution(tests, gate, once, combination):
+def _in_distribution(tests, once, combination):
     """Section 5.2: the share of tests, over measures and ratios, that do not reject at 5 %."""
     if tests is None or tests.empty:
-        return []
+        return
     masked = tests[(tests.ratio > 0) & (tests.measure != "validation") & tests.strategy.isin([MASKED, PLAIN])]
     p = masked.p if combination == "Simes" else masked.p_fisher
     masked = masked.assign(passed=p >= SIGNIFICANT)
     if once:
         of = ["dataset", "model", "strategy", "seed", "definition", "ratio"]
         masked = masked[(masked.ratio < 100) | ~masked.duplicated(of)]
-    result = []
     for definition, part in masked.groupby("definition", sort=False):
         own, more = {}, {}
         for key, of in part.groupby(["dataset", "model"], sort=False):
@@ -202,23 +179,12 @@ def _in_distribution(tests, gate, once, combination):
             shares = of[of.measure.isin(both)].groupby(["seed", "strategy"]).passed.mean().unstack("strategy")
             if {MASKED, PLAIN} <= set(shares):
                 more[key] = shares[MASKED] - shares[PLAIN]
-        result += [
-            _claim(
-                "masked data is in distribution with masked fine-tuning (mean share of tests)",
-                {key: share for key, share in own.items() if len(share)},
-                ">=",
-                CONSISTENT,
-                definition=definition,
-                limits=(0.0, 1.0),
-            ),
-            _claim(
-                "masked data is in distribution in more tests than with plain fine-tuning",
-                more,
-                definition=definition,
-                limits=LIMITS["share of tests"],
-            ),
-        ]
-    return result
+        own = {key: share for key, share in own.items() if len(share)}
+        about = {"definition": definition, "limits": (0.0, 1.0)}
+        claim = "masked data is in distribution with masked fine-tuning (mean share of tests)"
+        yield _claim(claim, own, ">=", CONSISTENT, **about)
+        claim = "masked data is in distribution in more tests than with plain fine-tuning"
+        yield _claim(claim, more, **about | {"limits": LIMITS["share of tests"]})
 
 
 # Faithfulness -------------------------------------------------------------------------------------
@@ -232,27 +198,25 @@ def _faithfulness(found, area):
     compared = {
         "occlusion is the most faithful (best of it less the best gradient)": _occlusion,
         "occlusion is the most faithful among absolute measures": _absolute_occlusion,
-        **{f"signed above absolute: {label(m)}": _difference(m, f"{m}_abs") for m in twins},
-        "Beam at or above leave-one-out": _difference("beam", "leave_one_out"),
+        **{f"signed above absolute: {label(m)}": partial(_difference, m, f"{m}_abs") for m in twins},
+        "Beam at or above leave-one-out": partial(_difference, "beam", "leave_one_out"),
         FAITHFUL: _share_above,
         "x∇x is the worst (lead of the next over it)": _next_over,
     }
-    known, result = _published(), []
+    known = _published()
     for claim, compare in compared.items():
         relation = ">=" if claim.startswith("Beam") else ">"
         gains = {key: compare(table) for key, table in found.items()}
         gains = {key: gain for key, gain in gains.items() if gain.notna().any()}
-        printed = {
-            dataset: compare(known.loc[[dataset], known.columns.intersection(found[dataset, model].columns)])
-            for dataset, model in gains
-            if dataset in known.index
-        }
-        printed = {dataset: float(values.iloc[0]) for dataset, values in printed.items()}
+        printed = {}
+        for dataset, model in gains:
+            if dataset in known.index:
+                same = known.columns.intersection(found[dataset, model].columns)
+                printed[dataset] = float(compare(known.loc[[dataset], same]).iloc[0])
         more = {"published": printed, "limits": limits, "rivals": _rivals(compare, found, gains)}
         if claim == FAITHFUL:
             more |= {"threshold": 0.5, "limits": (0.0, 1.0)}
-        result.append(_claim(claim, gains, relation, baseline=RANDOM, **more))
-    return result
+        yield _claim(claim, gains, relation, baseline=RANDOM, **more)
 
 
 def _rivals(compare, found, gains):
@@ -294,14 +258,10 @@ def _next_over(table):
     return others.min(axis=1) - table.reindex(columns=["input_x_gradient"]).input_x_gradient
 
 
-def _difference(upper, lower):
-    """The function from a table of areas to those of one measure less another's, NaN where it lacks one."""
-
-    def difference(table):
-        pair = table.reindex(columns=[upper, lower])
-        return pair[upper] - pair[lower]
-
-    return difference
+def _difference(upper, lower, table):
+    """The areas of one measure less another's, NaN where the table lacks one."""
+    pair = table.reindex(columns=[upper, lower])
+    return pair[upper] - pair[lower]
 
 
 def _roar(found, roar, area):

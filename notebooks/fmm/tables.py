@@ -17,19 +17,8 @@ from faithlib.report.style import cell_text
 from faithlib.scores import RANDOM
 from notebooks.fmm.card import CARD
 from replication import claims, papers, results
+from replication import tables as shared
 from replication.records import Case, titles
-from replication.tables import (
-    as_printed,
-    attribution_order,
-    groups,
-    metric_rows,
-    ordered,
-    over_seeds,
-    published_interval,
-    published_row,
-    select,
-    unit_columns,
-)
 
 PAPER = "fmm"
 MASKED, PLAIN = "half/both", "none/unmasked"
@@ -60,13 +49,14 @@ def explained(frame, option="main"):
 
 def scores(records: list[dict], leave_out: bool = False) -> pd.DataFrame:
     """The metric rows of all records in one DataFrame, with dataset, model and seed, `with_convergence`."""
-    return with_convergence(metric_rows(records), records, leave_out)
+    return with_convergence(shared.metric_rows(records), records, leave_out)
 
 
 def with_convergence(frame, records, leave_out=False):
     """The rows with a column `converged`, which records know by seed and strategy; models by short names."""
     keys = ["dataset", "model", "seed", "strategy"]
-    found = select(metric_rows(records), metric="converged").set_index(keys).value.astype(bool).to_dict()
+    converged = shared.select(shared.metric_rows(records), metric="converged").set_index(keys).value
+    found = converged.astype(bool).to_dict()
     frame = frame.assign(model=[results.slug(model) for model in frame.model])
     rows = frame[keys].itertuples(index=False, name=None)
     frame = frame.assign(converged=[found.get(row, True) for row in rows])
@@ -79,7 +69,7 @@ def gates(records: list[dict]) -> pd.DataFrame:
     As `statistics.gates.gate_table`, of masked fine-tuning on the test split: the score is the paper's metric
     where that corrects for chance (MCC, macro-F1), else balanced accuracy.
     """
-    scores = select(metric_rows(records, ["masked"]), split="test", strategy=MASKED, masked=0)
+    scores = shared.select(shared.metric_rows(records, ["masked"]), split="test", strategy=MASKED, masked=0)
     names = {dataset: CARD.metric(dataset) for dataset in scores.dataset.unique()}
     own = {d: name if name in ("mcc", "macro_f1") else "balanced_accuracy" for d, name in names.items()}
     parts = [claims.gates(scores[scores.dataset == dataset], name) for dataset, name in own.items()]
@@ -103,23 +93,22 @@ def performance(scores: pd.DataFrame) -> pd.DataFrame:
         predict a single class for the whole texts. The data set "all" is the mean over those of masked
         fine-tuning, seed by seed, of the seeds that converged on all of them.
     """
-    majority = select(scores, metric="majority").groupby(["dataset", "model"]).value.mean()
+    majority = shared.select(scores, metric="majority").groupby(["dataset", "model"]).value.mean()
     own = scores[scores.metric == scores.dataset.map(CARD.metric)]
-    collapsed = select(scores, metric="collapsed", masked=0).groupby([*CURVE, "split"]).value.sum()
-    paper = papers.published(PAPER, "table_3").merge(
-        papers.published(PAPER, "table_2")[["dataset", "majority"]]
-    )
+    collapsed = shared.select(scores, metric="collapsed", masked=0).groupby([*CURVE, "split"]).value.sum()
+    majorities = papers.published(PAPER, "table_2")[["dataset", "majority"]]
+    paper = papers.published(PAPER, "table_3").merge(majorities)
     rows = []
-    for row, part in groups(own, [*CURVE, "split"]):
+    for row, part in shared.groups(own, [*CURVE, "split"]):
         known = published_cell(paper, row) if row["split"] == "test" else {}
         row |= {
             "metric": CARD.metric(row["dataset"]),
             **seed_counts(part),
             "collapsed": int(collapsed.get(tuple(row.values()), 0)),
-            **over_seeds(select(part, masked=0).value, "unmasked"),
-            **over_seeds(select(part, masked=100).value, "all_masked"),
+            **shared.over_seeds(shared.select(part, masked=0).value, "unmasked"),
+            **shared.over_seeds(shared.select(part, masked=100).value, "all_masked"),
             "majority": majority.get((row["dataset"], row["model"]), np.nan),
-            **published_interval(known),
+            **shared.published_interval(known),
             "published_model": known.get("model", ""),
             "published_majority": known.get("majority", np.nan) / 100,
         }
@@ -131,10 +120,10 @@ def curve_table(points: pd.DataFrame) -> pd.DataFrame:
     """All curves of Figures 5 and 22 to 25: mean performance over seeds with its interval, one row a step."""
     rows = [
         row
-        | over_seeds(part.value, "value")
+        | shared.over_seeds(part.value, "value")
         | seed_counts(part)
         | part[["masked_tokens", "unchanged_texts"]].mean().to_dict()
-        for row, part in groups(points, [*CURVE, "metric", "measure", "step"])
+        for row, part in shared.groups(points, [*CURVE, "metric", "measure", "step"])
     ]
     return in_paper_order(pd.DataFrame(rows))
 
@@ -149,10 +138,10 @@ def masf(tests: pd.DataFrame) -> pd.DataFrame:
         The measure "validation" is a fresh half of the reference, in distribution by construction.
     """
     rows = []
-    for row, part in groups(tests, [*CURVE, "measure", "ratio"]):
+    for row, part in shared.groups(tests, [*CURVE, "measure", "ratio"]):
         for definition in DEFINITIONS:
-            own = select(part, definition=definition)
-            row |= over_seeds(own.p, f"p_{definition}") | {f"fisher_{definition}": own.p_fisher.mean()}
+            own = shared.select(part, definition=definition)
+            row |= shared.over_seeds(own.p, f"p_{definition}") | {f"fisher_{definition}": own.p_fisher.mean()}
             row[f"share_{definition}"] = own.share_below_05.mean()
             row[f"rejected_{definition}"] = (own.p < SIGNIFICANT).sum()
         rows.append(row | {"n": part.n.mean()} | seed_counts(part))
@@ -167,13 +156,13 @@ def walltime(records: list[dict]) -> pd.DataFrame:
     so the measures' sum exceeds what was spent.
     """
     spent = [
-        unit_columns(r) | {"strategy": strategy, "part": part, "minutes": seconds / 60}
+        shared.unit_columns(r) | {"strategy": strategy, "part": part, "minutes": seconds / 60}
         for r in records
         for strategy, parts in r["volatile"]["seconds_of_measures"].items()
         for part, seconds in parts.items()
     ]
     rows = []
-    for row, part in groups(pd.DataFrame(spent), [*CURVE, "part"]):
+    for row, part in shared.groups(pd.DataFrame(spent), [*CURVE, "part"]):
         name = row["part"]
         paper = papers.published(PAPER, PARTS.get(name, "table_9"))
         known = published_cell(paper, row, None if name in PARTS else name)
@@ -186,7 +175,7 @@ def walltime(records: list[dict]) -> pd.DataFrame:
 def walltime_as_printed(table: pd.DataFrame) -> pd.DataFrame:
     """Minutes, "ours (published)", of masked and plain fine-tuning: a row a part, a column a data set."""
     table = table[table.strategy.isin([MASKED, PLAIN])]
-    spent = zip(table.minutes, table.published, strict=True)
+    spent = table[["minutes", "published"]].to_numpy()
     texts = [cell_text(ours, published=cell_text(v100, precision=0), precision=2) for ours, v100 in spent]
     return by_dataset(table, texts, ["strategy", "part"])
 
@@ -195,8 +184,8 @@ def history(epochs: pd.DataFrame) -> pd.DataFrame:
     """Figures 16 and 17: validation performance by epoch on the unmasked and on the masked copy."""
     table = epochs.melt([*CURVE, "seed", "epoch", "converged"], ["unmasked", "masked"], "copy").dropna()
     rows = [
-        row | over_seeds(part.value, "value") | seed_counts(part)
-        for row, part in groups(table, [*CURVE, "copy", "epoch"])
+        row | shared.over_seeds(part.value, "value") | seed_counts(part)
+        for row, part in shared.groups(table, [*CURVE, "copy", "epoch"])
     ]
     return in_paper_order(pd.DataFrame(rows))
 
@@ -219,7 +208,7 @@ def with_titles(table: pd.DataFrame) -> pd.DataFrame:
 
 def measure_order():
     """All measures in the order of the paper's tables, the random baseline first."""
-    return attribution_order(papers.published(PAPER, "table_9").measure)
+    return shared.attribution_order(papers.published(PAPER, "table_9").measure)
 
 
 def published_dataset(dataset):
@@ -249,9 +238,9 @@ def _means_over_datasets(own, majority):
             of = part[(part.strategy == strategy) & part.dataset.isin(sets)]
             row = {"dataset": "all", "model": model, "strategy": strategy, "split": "test", "metric": "mean"}
             for name, masked in (("unmasked", 0), ("all_masked", 100)):
-                wide = select(of, masked=masked).pivot(index="seed", columns="dataset", values="value")
+                wide = shared.select(of, masked=masked).pivot(index="seed", columns="dataset", values="value")
                 means = wide.reindex(columns=sorted(sets)).dropna().mean(axis=1)
-                row |= over_seeds(means, name) | {"seeds": len(means)}
+                row |= shared.over_seeds(means, name) | {"seeds": len(means)}
             rows.append(row | {"majority": expected, "unconverged": 0, "published_model": ""})
     return rows
 
@@ -270,26 +259,18 @@ def published_cell(table, row, measure=None):
         return {}
     model = row["model"] if row["model"] in set(table.model) else PUBLISHED_MODEL
     given = {"measure": measure} if measure else {}
-    return published_row(table, published_dataset(row["dataset"]), model=model, **given)
+    return shared.published_row(table, published_dataset(row["dataset"]), model=model, **given)
 
 
 def by_dataset(table, texts, rows):
     """Texts of a long table as the paper prints it: a column a data set, and a model where it has several."""
     cases = [Case(*pair) for pair in zip(table.dataset, table.model, strict=True)]
     table = table.assign(column=list(map(titles(cases).get, cases)))
-    return in_paper_order(as_printed(table, texts, rows, ["column"]))
+    return in_paper_order(shared.as_printed(table, texts, rows, ["column"]))
 
 
 def in_paper_order(table):
     """Data sets and models as they came, then strategies, splits and measures in the paper's order."""
     measures = measure_order()
-    return ordered(
-        table,
-        dataset=(),
-        model=(),
-        strategy=STRATEGIES,
-        split=(),
-        measure=measures,
-        part=(*PARTS, *measures),
-        copy=(),
-    )
+    orders = {"dataset": (), "model": (), "strategy": STRATEGIES, "split": (), "measure": measures}
+    return shared.ordered(table, **orders, part=(*PARTS, *measures), copy=())

@@ -16,15 +16,7 @@ from faithlib.statistics import interval_from_table, rank_sum, t_test
 from notebooks.saloss.measure.rationales import contiguous
 from replication import papers, results
 from replication import tables as layout
-from replication.tables import (
-    attribution_order,
-    groups,
-    metric_rows,
-    ordered,
-    over_examples,
-    published_value,
-    select,
-)
+from replication import tables as shared
 
 PAPER = "saloss"
 SALIENCES = ("none", "textrank", "tfidf", "chi2", "uniform")  # as tables and figures list them
@@ -45,13 +37,17 @@ def performance(records: list[dict]) -> pd.DataFrame:
     of the most frequent label.
     """
     scores, rows = f1(records), []
-    majority = select(metric_rows(records), metric="majority").groupby(["dataset", "model"]).value.mean()
+    majority = (
+        shared.select(shared.metric_rows(records), metric="majority")
+        .groupby(["dataset", "model"])
+        .value.mean()
+    )
     paper = papers.published(PAPER, "table_1")
-    for row, part in groups(select(scores, input="text"), MODEL):
+    for row, part in shared.groups(shared.select(scores, input="text"), MODEL):
         row["weight"] = ", ".join(f"{w:g}" for w in sorted(part.weight.unique()))
         row |= _over_seeds(part)
         row["majority"] = majority.get((row["dataset"], row["model"]), np.nan)
-        row["published"] = published_value(paper, row["dataset"], salience=row["salience"])
+        row["published"] = shared.published_value(paper, row["dataset"], salience=row["salience"])
         rows.append(row)
     return _sorted(pd.DataFrame(rows))
 
@@ -69,16 +65,16 @@ def decision_flip(values: pd.DataFrame) -> pd.DataFrame:
     values = main_setting(values)
     values = values.assign(model=_slugs(values.model))
     rows = []
-    for row, part in groups(values, [*MODEL, "attribution"]):
+    for row, part in shared.groups(values, [*MODEL, "attribution"]):
         each = part.groupby("example").fraction.mean()
         known = {"salience": row["salience"], "attribution": row["attribution"]}
-        row |= over_examples(each, "fraction") | {
+        row |= shared.over_examples(each, "fraction") | {
             "never_flipped": 1 - part.flipped.mean(),
             "fraction_flipped": part.fraction[part.flipped].mean(),
             "n": len(each),
             "seeds": part.seed.nunique(),
             "p_value": _rank_sum(values, part, each),
-            "published": published_value(paper, row["dataset"], **known),
+            "published": shared.published_value(paper, row["dataset"], **known),
         }
         rows.append(row)
     return _sorted(pd.DataFrame(rows))
@@ -96,7 +92,7 @@ def table_4(values: pd.DataFrame, records: list[dict]) -> pd.DataFrame:
         drawn = np.random.default_rng(0).permutation(count["of"])[: count["n"]]  # as the experiment does
         number = TEXTS.get(params["task"])
         if number in drawn and not params["test_size"]:
-            own = select(
+            own = shared.select(
                 main_setting(values), dataset=params["task"], model=params["model"], seed=params["seed"]
             )
             parts.append(own[own.example == (drawn < number).sum()].assign(row=number))
@@ -133,22 +129,22 @@ def released_scores(values: pd.DataFrame, released: pd.DataFrame) -> pd.DataFram
         release computes needs more tokens.
     """
     keys = ["dataset", "model", "attribution"]
-    paper = select(papers.published(PAPER, "table_2"), salience="none")
-    both = select(main_setting(values), salience="none").merge(
+    paper = shared.select(papers.published(PAPER, "table_2"), salience="none")
+    both = shared.select(main_setting(values), salience="none").merge(
         released, "inner", [*keys, "example", "seed"], suffixes=("_defined", "_released")
     )
     fractions = ["fraction_defined", "fraction_released"]
     both = both.astype(dict.fromkeys(fractions, "float32"))  # values are; equal ones shall be equal
     each = both.groupby([*keys, "example"], sort=False)[fractions].mean().astype(float).reset_index()
     rows = []
-    for row, part in groups(each, keys):
+    for row, part in shared.groups(each, keys):
         row |= {
             "model": results.slug(row["model"]),
             "defined": part.fraction_defined.mean(),
             "released": part.fraction_released.mean(),
-            **over_examples(part.fraction_released - part.fraction_defined, "difference"),
+            **shared.over_examples(part.fraction_released - part.fraction_defined, "difference"),
             "n": len(part),
-            "published": published_value(paper, row["dataset"], attribution=row["attribution"]),
+            "published": shared.published_value(paper, row["dataset"], attribution=row["attribution"]),
         }
         rows.append(row)
     return _sorted(pd.DataFrame(rows))
@@ -164,16 +160,16 @@ def fresh(records: list[dict]) -> pd.DataFrame:
         the rationales are of, on the whole text.
     """
     scores = f1(records)
-    full = select(scores, input="text").groupby(MODEL).value.mean()
+    full = shared.select(scores, input="text").groupby(MODEL).value.mean()
     rationales = scores[scores.input.isin(THRESHOLDERS)].rename(columns={"input": "thresholder"})
     rows = []
-    for row, part in groups(rationales, [*MODEL, *CASE]):
+    for row, part in shared.groups(rationales, [*MODEL, *CASE]):
         same = {name: row[name] for name in ("dataset", "model", *CASE)} | {"salience": "none"}
         trained = row["salience"] != "none"
         paper = papers.published(PAPER, THRESHOLDERS[row["thresholder"]])
-        known = published_value(paper, row["dataset"], salience=row["salience"], ratio=row["ratio"])
+        known = shared.published_value(paper, row["dataset"], salience=row["salience"], ratio=row["ratio"])
         row |= _over_seeds(part)
-        row["p_value"] = t_test(part.value, select(rationales, **same).value) if trained else np.nan
+        row["p_value"] = t_test(part.value, shared.select(rationales, **same).value) if trained else np.nan
         row["full_text"] = full.get(tuple(row[name] for name in MODEL), np.nan)
         row["published"] = known if row["attribution"] == "attention" else np.nan  # of attention alone
         rows.append(row)
@@ -215,7 +211,7 @@ def lambdas(records: list[dict]) -> pd.DataFrame:
     table["edge"] = table.chosen & ends & (table.salience != "none")
     paper = papers.published(PAPER, "table_1").drop(columns="value").rename(columns={"weight": "value"})
     table["published"] = [
-        published_value(paper, dataset, salience=salience)
+        shared.published_value(paper, dataset, salience=salience)
         for dataset, salience in zip(table.dataset, table.salience, strict=True)
     ]
     return _sorted(table)
@@ -234,7 +230,7 @@ def doses(values: pd.DataFrame, design: str = "crossed") -> pd.DataFrame:
     rows = []
     for definition in own.definition[own.salience == "textrank"].unique():
         table = select_definition(own, definition).assign(definition=definition)
-        for row, part in groups(table, ["dataset", "model", "definition", "attribution", "weight"]):
+        for row, part in shared.groups(table, ["dataset", "model", "definition", "attribution", "weight"]):
             ends = interval_from_table(part, design, ("doses", *map(str, row.values())))
             rows.append(row | {"seeds": part.seed.nunique(), "fraction": ends.value})
             rows[-1] |= {"fraction_low": ends.low, "fraction_high": ends.high}
@@ -243,7 +239,7 @@ def doses(values: pd.DataFrame, design: str = "crossed") -> pd.DataFrame:
 
 def development(records):
     """What the development set says of each model that was tried: a row a model and seed, as `lambdas`."""
-    scores = select(metric_rows(records, METRICS), split="validation", input="text")
+    scores = shared.select(shared.metric_rows(records, METRICS), split="validation", input="text")
     keys = ["dataset", "model", "salience", "definition", "seed", "weight", "chosen"]
     table = scores.pivot_table(index=keys, columns="metric", values="value", sort=False)
     table = table.reindex(columns=DEVELOPMENT).dropna(subset="flip_fraction").reset_index()
@@ -275,7 +271,7 @@ def as_printed(
     table: from `decision_flip` or `fresh`; value: its column to print; rows, columns: as
     `replication.tables.as_printed` takes them; better: "lower" or "higher".
     """
-    none = select(table, salience="none")
+    none = shared.select(table, salience="none")
     keys = [k for k in ("dataset", "model", *CASE) if k in table]
     baseline = none.set_index(keys)[value].reindex(pd.MultiIndex.from_frame(table[keys])).to_numpy()
     gain = (table[value] - baseline) * (1 if better == "higher" else -1)
@@ -299,7 +295,7 @@ def f1(records):
 
 def test_f1(records):
     """The metric rows that are macro-F1 on the test set, of every weight."""
-    return select(metric_rows(records, METRICS), metric="macro_f1", split="test")
+    return shared.select(shared.metric_rows(records, METRICS), metric="macro_f1", split="test")
 
 
 def select_definition(table: pd.DataFrame, definition: str) -> pd.DataFrame:
@@ -331,7 +327,7 @@ def _rank_sum(values, part, each):
     first = part.iloc[0]
     if first.salience == "none":
         return np.nan
-    none = select(values, salience="none", **first[["dataset", "model", "attribution"]])
+    none = shared.select(values, salience="none", **first[["dataset", "model", "attribution"]])
     both = set(none.seed) & set(part.seed)
     if not both:
         return np.nan
@@ -346,12 +342,12 @@ def _slugs(models):
 
 def _sorted(table):
     """Data sets and models as they came, then the baseline first, then attributions in the paper's order."""
-    return ordered(
+    return shared.ordered(
         table,
         dataset=(),
         model=(),
         thresholder=(),
         salience=SALIENCES,
         definition=(),
-        attribution=attribution_order(papers.published(PAPER, "table_2").attribution),
+        attribution=shared.attribution_order(papers.published(PAPER, "table_2").attribution),
     )

@@ -18,15 +18,7 @@ from faithlib.metrics.erasure import RATIOS, normalised_comprehensiveness, norma
 from faithlib.report.style import cell_text
 from faithlib.statistics import rank_sum
 from replication import papers, results
-from replication.tables import (
-    as_printed,
-    groups,
-    metric_rows,
-    over_paired_examples,
-    published_value,
-    select,
-    unit_columns,
-)
+from replication import tables as shared
 
 PAPER = "soft_metrics"
 HARD = {"Soft-NS": "NS", "Soft-NC": "NC"}  # each soft metric and its hard counterpart
@@ -43,7 +35,7 @@ TABLE_6 += ["value", "ci_low", "ci_high", "n", "published"]
 def overview(values: pd.DataFrame) -> pd.DataFrame:
     """What was measured, one row a data set: examples, seeds, attributions, draws and ratios."""
     rows = []
-    for row, part in groups(values, ["dataset", "model"]):
+    for row, part in shared.groups(values, ["dataset", "model"]):
         ratios = sorted(set(part.ratio.dropna().astype(float).round(3)))
         rows.append(
             {
@@ -68,13 +60,13 @@ def performance(records: list[dict]) -> pd.DataFrame:
     The paper does not say which average of F1 it prints; macro is the stricter reading.
     """
     paper = papers.published(PAPER, "table_1")
-    sizes = pd.DataFrame([unit_columns(r) | r["provenance"]["data"]["rows"] for r in records])
+    sizes = pd.DataFrame([shared.unit_columns(r) | r["provenance"]["data"]["rows"] for r in records])
     keys = ["dataset", "model"]
     sizes = sizes.drop(columns="seed").groupby(keys).max()
     rows = []
-    for row, part in groups(select(metric_rows(records), split="test"), keys):
+    for row, part in shared.groups(shared.select(shared.metric_rows(records), split="test"), keys):
         score = part.pivot(index="seed", columns="metric", values="value") * 100
-        known = select(paper, dataset=row["dataset"]).set_index("statistic")
+        known = shared.select(paper, dataset=row["dataset"]).set_index("statistic")
         row["seeds"] = len(score)
         for split in ("train", "validation", "test"):
             row[split] = sizes[split][row["dataset"], row["model"]]
@@ -184,10 +176,10 @@ def diagnosticity(preferred: pd.DataFrame) -> pd.DataFrame:
     value in [0, 1], higher is better, with a 95 % BCa interval over the n examples; `published` stands at the
     paper's baseline, "normal".
     """
-    table = over_paired_examples(preferred, CELL[:3], ["attribution", "baseline"], list(TIES))
+    table = shared.over_paired_examples(preferred, CELL[:3], ["attribution", "baseline"], list(TIES))
     known = papers.published(PAPER, "table_6")
     table["published"] = [
-        published_value(known, _dataset(row.dataset), attribution=row.attribution, metric=row.metric)
+        shared.published_value(known, _dataset(row.dataset), attribution=row.attribution, metric=row.metric)
         if row.baseline == "normal"
         else np.nan
         for row in table.itertuples()
@@ -197,11 +189,11 @@ def diagnosticity(preferred: pd.DataFrame) -> pd.DataFrame:
 
 def diagnosticity_as_printed(diagnostic: pd.DataFrame) -> pd.DataFrame:
     """Table 6 as printed: a line per data set and attribution, "ours [interval] (published)"."""
-    part = select(diagnostic, definition="paper", baseline="normal", ties="strict")
+    part = shared.select(diagnostic, definition="paper", baseline="normal", ties="strict")
     part = part[part.metric.isin(METRICS)]
     cells = part[["value", "ci_low", "ci_high", "published"]].to_numpy()
     texts = [cell_text(*ours, published=cell_text(paper), ends=2) for *ours, paper in cells]
-    table = as_printed(part, texts, ["dataset", "attribution"], ["metric"])
+    table = shared.as_printed(part, texts, ["dataset", "attribution"], ["metric"])
     return table[["dataset", "attribution", *(m for m in ("NS", "Soft-NS", "NC", "Soft-NC") if m in table)]]
 
 
@@ -214,20 +206,20 @@ def averages(diagnostic: pd.DataFrame, preferred: pd.DataFrame, by: str) -> pd.D
     `preferences(aopc(values))`. A published average stands only beside one over the same data sets and
     attributions.
     """
-    strict = select(diagnostic, ties="strict")
+    strict = shared.select(diagnostic, ties="strict")
     strict = strict[strict.metric.isin(METRICS)]
     known = papers.published(PAPER, "table_2" if by == "attribution" else "table_3")
     other = "dataset" if by == "attribution" else "attribution"
     cells = papers.published(PAPER, "table_6")
     rows = []
-    for which, part in groups(strict, ["definition", "baseline"]):
-        examples = select(preferred, **which)
+    for which, part in shared.groups(strict, ["definition", "baseline"]):
+        examples = shared.select(preferred, **which)
         mean = part.groupby(["metric", by], sort=False).value.mean()
         same = {k: set(part[k].map(_dataset)) == set(cells[k]) for k in (by, other)}
         for metric in (m for m in METRICS if m in mean):
             for name in (*mean[metric].index, "average"):
                 average = name == "average"
-                paper = select(known, metric=metric, **{by: _dataset(name)})
+                paper = shared.select(known, metric=metric, **{by: _dataset(name)})
                 if which["baseline"] != "normal" or not same[other] or (average and not same[by]):
                     paper = paper[:0]
                 several = average and len(mean[metric]) > 1
@@ -248,13 +240,13 @@ def averages(diagnostic: pd.DataFrame, preferred: pd.DataFrame, by: str) -> pd.D
 
 def averages_as_printed(averaged: pd.DataFrame, by: str, baseline: str = "normal") -> pd.DataFrame:
     """`averages` with the same `by`, as printed in Tables 2 and 3: "ours* (published*)", a line a metric."""
-    part = select(averaged, definition="paper", baseline=baseline)
+    part = shared.select(averaged, definition="paper", baseline=baseline)
     cells = part[["value", "star", "sd", "published", "published_star"]].itertuples(index=False)
     texts = [
         cell_text(value, mark=star, sd=sd, published=cell_text(paper, mark=paper_star))
         for value, star, sd, paper, paper_star in cells
     ]
-    return as_printed(part, texts, ["metric"], [by])
+    return shared.as_printed(part, texts, ["metric"], [by])
 
 
 def faithfulness_by_ratio(values: pd.DataFrame) -> pd.DataFrame:
@@ -267,7 +259,7 @@ def faithfulness_by_ratio(values: pd.DataFrame) -> pd.DataFrame:
     own = at_ratios(values[values.baseline.isin(["", "normal"])])
     own = own.assign(value=normalised(own).clip(0, 1))
     mean = mean_by(own, [*CELL, "attribution", "example"], "value")
-    table = over_paired_examples(mean, CELL[:3], ["attribution", "ratio"], "value")
+    table = shared.over_paired_examples(mean, CELL[:3], ["attribution", "ratio"], "value")
     cell = ["dataset", "attribution", "definition", "metric", "ratio"]
     return table[[*cell, "value", "ci_low", "ci_high", "n"]]
 
@@ -275,7 +267,7 @@ def faithfulness_by_ratio(values: pd.DataFrame) -> pd.DataFrame:
 def diagnosticity_by_ratio(preferred: pd.DataFrame) -> pd.DataFrame:
     """Figure 3, of `preferences(at_ratios(values))`: mean diagnosticity over attributions at each ratio."""
     mean = mean_by(preferred, [*CELL, "baseline", "example"], "strict")
-    return over_paired_examples(mean, CELL[:3], ["baseline", "ratio"], "strict")
+    return shared.over_paired_examples(mean, CELL[:3], ["baseline", "ratio"], "strict")
 
 
 def _pairs(measured):

@@ -107,7 +107,7 @@ def test_an_interval_ends_where_the_statistic_does(records, tests_of):
     """Shares of 0, 1 and 1 more than with plain fine-tuning: t over seeds would reach beyond 1."""
     fails = (tests_of.strategy != MASKED) & (tests_of.seed > 0) & (tests_of.measure != "validation")
     changed = tests_of.assign(p=np.where(fails, 0.001, 1.0), p_fisher=1.0)
-    more = claims._in_distribution(changed[changed.dataset == "cola"], None, True, "Simes")[1]
+    more = list(claims._in_distribution(changed[changed.dataset == "cola"], True, "Simes"))[1]
     (interval,) = intervals(more).values()
     found = interval.value, interval.low, interval.high
     assert found == pytest.approx((2 / 3, -0.768, 1), abs=1e-3)
