@@ -15,16 +15,8 @@ import pandas as pd
 from faithlib.scores import RANDOM
 from faithlib.statistics import FEWEST_UNITS
 from faithlib.tasks.table import TASKS
+from notebooks.saloss import tables
 from notebooks.saloss.card import CARD, FLIPS, PAPER_GRID
-from notebooks.saloss.tables import (
-    PAPER,
-    THRESHOLDERS,
-    development,
-    published_flips,
-    salience_title,
-    select_definition,
-    test_f1,
-)
 from replication import papers, results
 from replication.cases import average
 from replication.claims import Claim, gates, intervals, long
@@ -75,13 +67,13 @@ def statements(records, values, **setting):
     option, *more = [words[of] for of in setting.items() if of in words] or ["main"]
     if more:  # measured one at a time
         return None
-    flips = values[(values.attribution != RANDOM) & (values.option == option)]
-    doses = flips.assign(model=flips.model.map(results.slug))
-    flips = with_weights(flips.assign(model=flips.model.map(results.slug)), weights, trained)
-    scores = test_f1(records)
+    doses = values[(values.attribution != RANDOM) & (values.option == option)]
+    doses = doses.assign(model=doses.model.map(results.slug))
+    flips = with_weights(doses, weights, trained)
+    scores = tables.test_f1(records)
     unit = scores.unit.isna() | (scores.unit == setting["rationales_of"])
     scores = with_weights(scores[unit], weights, trained)
-    found = []
+    found, claim = [], "TextRank needs fewer tokens to a flip than"
     for definition in values.definition[values.salience != "none"].unique():
         cells = _cells(flips, definition, setting["texts"])
         own = cells
@@ -95,16 +87,11 @@ def statements(records, values, **setting):
             _share(own),
             *(_doses(doses, definition, design) if setting == MAIN else ()),
             _attention(cells),
-            *(
-                gain(name, f"TextRank needs fewer tokens to a flip than {salience_title(name)}")
-                for name in OTHERS
-            ),
+            *(gain(name, f"{claim} {tables.salience_title(name)}") for name in OTHERS),
             *(_rationales(scores, definition, thresholder) for thresholder in TITLES),
         ]
-        found += [
-            replace(claim, definition=definition, values=claim.values if len(claim.values) else {})
-            for claim in of_definition
-        ]
+        for one in of_definition:
+            found.append(replace(one, definition=definition, values=one.values if len(one.values) else {}))
     return found
 
 
@@ -114,9 +101,9 @@ def chosen_weights(records, grid, by):
     grid, by: options of the choices "weights" and "weight chosen by". NaN where the paper's choice was not
     tried.
     """
-    table = select(development(records), salience="textrank")
+    table = select(tables.development(records), salience="textrank")
     if by == PRINTED:
-        paper = papers.published(PAPER, "table_1")
+        paper = papers.published(tables.PAPER, "table_1")
         printed = select(paper, salience="textrank").set_index("dataset").weight
         table = table[table.weight == table.dataset.map(printed)]
         return table.set_index(MODEL).weight.droplevel("salience")
@@ -184,31 +171,24 @@ def _gain(cells, design, median, other, claim, quantifier="on average"):
     With fewer than three seeds, medians, or texts that differ between seeds, it is a number a seed: texts do
     not stand in for seeds.
     """
-    gains, known = _gains(cells, other), _published_fractions()
+    gains = _gains(cells, other)
     values = {key: gain.mean(axis=1) for key, gain in gains.items()}
     crossed = any(value.index.unique("seed").size >= FEWEST_UNITS for value in values.values())
     crossed &= not median and all(gain.notna().all(axis=None) for gain in gains.values())
     if median:
-        values = {
-            key: cells[key][[other]].mean(axis=1).groupby(level="seed").median()
-            - cells[key][["textrank"]].mean(axis=1).groupby(level="seed").median()
-            for key in values
-        }
+        values = {key: _median(cells[key], other) - _median(cells[key], "textrank") for key in values}
     elif not crossed:
         values = {key: gain.groupby(level="seed").mean().mean(axis=1) for key, gain in gains.items()}
     published = {}
-    for (dataset, _), gain in gains.items():
-        of = known.loc[dataset] if dataset in known.index.unique("dataset") else None
-        if of is not None and other in of and gain.columns.isin(of.index).all():
-            published[dataset] = float((of[other] - of.textrank).loc[gain.columns].mean())
-    return Claim(
-        claim,
-        long(values),
-        design if crossed else "seeds",
-        quantifier=quantifier,
-        published=published,
-        limits=(-1, 1),
-    )
+    if other in _published_fractions():
+        published = _published(gains, lambda of: (of[other] - of.textrank).mean())
+    about = {"quantifier": quantifier, "published": published, "limits": (-1, 1)}
+    return Claim(claim, long(values), design if crossed else "seeds", **about)
+
+
+def _median(wide, salience):
+    """The median over texts of the fraction with one salience, averaged over attributions, of each seed."""
+    return wide[[salience]].mean(axis=1).groupby(level="seed").median()
 
 
 def _share(cells):
@@ -216,28 +196,18 @@ def _share(cells):
 
     The paper's 19 of 20 cases differ significantly; its share of any difference is compared.
     """
-    known, shares, published = _published_fractions(), {}, {}
-    for (dataset, model), gain in _gains(cells, "none").items():
-        shares[dataset, model] = (gain.groupby(level="seed").mean() > ROUNDING).mean(axis=1)
-        cases = [(dataset, name) for name in gain]
-        if all(case in known.index for case in cases):
-            of = known.loc[cases]
-            published[dataset] = float((of.none - of.textrank > ROUNDING).mean())
-    return Claim(
-        "fewer tokens to a flip in 19 of 20 cases (share of those that are here)",
-        long(shares),
-        "seeds",
-        ">=",
-        SHARE,
-        published=published,
-        limits=(0, 1),
-    )
+    gains = _gains(cells, "none")
+    means = {key: gain.groupby(level="seed").mean() for key, gain in gains.items()}
+    shares = long({key: (mean > ROUNDING).mean(axis=1) for key, mean in means.items()})
+    published = _published(gains, lambda of: (of.none - of.textrank > ROUNDING).mean())
+    claim = "fewer tokens to a flip in 19 of 20 cases (share of those that are here)"
+    return Claim(claim, shares, "seeds", ">=", SHARE, published=published, limits=(0, 1))
 
 
 def _doses(flips, definition, design):
     """Whether more of the loss means fewer tokens: the slope on lg λ, and the gain at each λ, a case each."""
     slopes, gains = {}, {}
-    for key, part in select_definition(flips, definition).groupby(["dataset", "model"], sort=False):
+    for key, part in tables.select_definition(flips, definition).groupby(["dataset", "model"], sort=False):
         part = part[part.salience.isin(["none", "textrank"])]
         means = part.groupby([*UNIT[2:], "weight"], sort=False).fraction.mean().unstack("weight")
         gain = (means[[0.0]].to_numpy() - means.drop(columns=0.0)).dropna() if 0.0 in means else means[:0]
@@ -260,17 +230,20 @@ def _doses(flips, definition, design):
 
 def _attention(cells):
     """By how much attention needs fewer tokens than the best other attribution of TextRank's model."""
-    leads, rivals, published, known = {}, {}, {}, _published_fractions()
+    means, leads, rivals = {}, {}, {}
     for key, wide in cells.items():
         if ("textrank", "attention") in wide and wide["textrank"].shape[1] > 1:
-            means = wide["textrank"].dropna().groupby(level="seed").mean()  # of the same texts
-            others = means.columns.drop("attention")
-            leads[key] = means[others].min(axis=1) - means.attention
+            mean = wide["textrank"].dropna().groupby(level="seed").mean()  # of the same texts
+            others = mean.drop(columns="attention")
+            means[key], leads[key] = mean, others.min(axis=1) - mean.attention
             for other in others:
-                rivals.setdefault(other, {})[key] = means[other] - means.attention
-            if (key[0] in known.index.unique("dataset")) and others.isin(known.loc[key[0]].index).all():
-                of = known.loc[key[0]].textrank
-                published[key[0]] = float(of[others].min() - of["attention"])
+                rivals.setdefault(other, {})[key] = mean[other] - mean.attention
+
+    def lead(known):
+        of = known.textrank.droplevel("dataset")
+        return of.drop("attention").min() - of["attention"]
+
+    published = _published(means, lead)
     claim = "attention is the best attribution (lead over the best other)"
     rivals = {other: long(lead) for other, lead in rivals.items()}
     return Claim(claim, long(leads), "seeds", published=published, rivals=rivals)
@@ -279,9 +252,19 @@ def _attention(cells):
 @cache
 def _published_fractions():
     """Tables 2 and 8: (dataset, attribution) × salience, without random."""
-    both = published_flips()
+    both = tables.published_flips()
     both = both[both.attribution != RANDOM]
     return both.pivot_table(index=["dataset", "attribution"], columns="salience", values="value")
+
+
+def _published(ours, statistic):
+    """{data set: a statistic of the published fractions}, where all attributions of ours are printed."""
+    known, found = _published_fractions(), {}
+    for (dataset, _), wide in ours.items():
+        cases = [(dataset, name) for name in wide]
+        if all(case in known.index for case in cases):
+            found[dataset] = float(statistic(known.loc[cases]))
+    return found
 
 
 # F1 -----------------------------------------------------------------------------------------------
@@ -291,32 +274,24 @@ def _performance(scores, definition):
     gains = _f1_gains(select(scores, input="text"), definition)
     published = _published_gain("table_1")
     for quantifier, where in (("on average", "on average"), ("everywhere", "on every data set")):
-        yield Claim(
-            f"same performance {where}: at most {MARGIN:.2f} of macro-F1 lost",
-            gains,
-            "seeds",
-            threshold=-MARGIN,
-            quantifier=quantifier,
-            published=published,
-        )
+        claim = f"same performance {where}: at most {MARGIN:.2f} of macro-F1 lost"
+        about = {"quantifier": quantifier, "published": published}
+        yield Claim(claim, gains, "seeds", threshold=-MARGIN, **about)
 
 
 def _rationales(scores, definition, thresholder):
     """Macro-F1 of classifiers on rationales by attention, on SST and SemEval and what imitates them."""
     own = select(scores, input=thresholder, attribution="attention")
     hard = [name for name, task in TASKS.items() if {name, task.imitates} & HARD]
-    return Claim(
-        f"better {TITLES[thresholder]} rationales on SST and SemEval (macro-F1)",
-        _f1_gains(own[own.dataset.isin(hard)], definition),
-        "seeds",
-        published=_published_gain(THRESHOLDERS[thresholder]),
-    )
+    gains = _f1_gains(own[own.dataset.isin(hard)], definition)
+    claim = f"better {TITLES[thresholder]} rationales on SST and SemEval (macro-F1)"
+    return Claim(claim, gains, "seeds", published=_published_gain(tables.THRESHOLDERS[thresholder]))
 
 
 def _f1_gains(scores, definition):
     """Macro-F1 with TextRank less that with no salience, ratios averaged: a row a model and seed."""
     gains = {}
-    for key, part in select_definition(scores, definition).groupby(["dataset", "model"], sort=False):
+    for key, part in tables.select_definition(scores, definition).groupby(["dataset", "model"], sort=False):
         wide = part.pivot_table(index="seed", columns="salience", values="value")
         if {"none", "textrank"} <= set(wide):
             gains[key] = (wide.textrank - wide.none).dropna()
@@ -326,5 +301,5 @@ def _f1_gains(scores, definition):
 @cache
 def _published_gain(table):
     """{data set: published value with TextRank less that with no salience}."""
-    wide = papers.published(PAPER, table).pivot(index="dataset", columns="salience", values="value")
+    wide = papers.published(tables.PAPER, table).pivot(index="dataset", columns="salience", values="value")
     return (wide.textrank - wide.none).dropna().to_dict()

@@ -15,7 +15,6 @@ from faithlib.scores import RANDOM
 from faithlib.statistics import interval_from_table, rank_sum, t_test
 from notebooks.saloss.measure.rationales import contiguous
 from replication import papers, results
-from replication import tables as layout
 from replication import tables as shared
 
 PAPER = "saloss"
@@ -37,11 +36,8 @@ def performance(records: list[dict]) -> pd.DataFrame:
     of the most frequent label.
     """
     scores, rows = f1(records), []
-    majority = (
-        shared.select(shared.metric_rows(records), metric="majority")
-        .groupby(["dataset", "model"])
-        .value.mean()
-    )
+    majority = shared.select(shared.metric_rows(records), metric="majority")
+    majority = majority.groupby(["dataset", "model"]).value.mean()
     paper = papers.published(PAPER, "table_1")
     for row, part in shared.groups(shared.select(scores, input="text"), MODEL):
         row["weight"] = ", ".join(f"{w:g}" for w in sorted(part.weight.unique()))
@@ -92,15 +88,15 @@ def table_4(values: pd.DataFrame, records: list[dict]) -> pd.DataFrame:
         drawn = np.random.default_rng(0).permutation(count["of"])[: count["n"]]  # as the experiment does
         number = TEXTS.get(params["task"])
         if number in drawn and not params["test_size"]:
-            own = shared.select(
-                main_setting(values), dataset=params["task"], model=params["model"], seed=params["seed"]
-            )
+            unit = {"dataset": params["task"], "model": params["model"], "seed": params["seed"]}
+            own = shared.select(main_setting(values), **unit)
             parts.append(own[own.example == (drawn < number).sum()].assign(row=number))
     if not parts:
         return pd.DataFrame()
     by_text = pd.concat(parts).groupby(["dataset", "model", "row", *MODEL[2:], "attribution"], sort=False)
-    table = by_text[["fraction", "flipped", "correct"]].mean().assign(seeds=by_text.seed.nunique())
-    table = table.reset_index()
+    table = (
+        by_text[["fraction", "flipped", "correct"]].mean().assign(seeds=by_text.seed.nunique()).reset_index()
+    )
     return _sorted(table.assign(model=_slugs(table.model)))
 
 
@@ -182,17 +178,12 @@ def pos(tags: pd.DataFrame) -> pd.DataFrame:
     tags: from `results.load_tables(..., "pos")`, which has a row a tag and model.
     """
     keys = ["dataset", "model", "attribution", "tag"]
-    table = (
-        tags.assign(model=_slugs(tags.model))
-        .groupby([*keys, "salience", "definition"], sort=False)
-        .agg(importance=("importance", "mean"), tokens=("tokens", "mean"), seeds=("seed", "nunique"))
-        .reset_index()
-    )
+    by_tag = tags.assign(model=_slugs(tags.model)).groupby([*keys, "salience", "definition"], sort=False)
+    table = by_tag[["importance", "tokens"]].mean().assign(seeds=by_tag.seed.nunique()).reset_index()
     none = table[table.salience == "none"].set_index(keys).importance
     baseline = none.reindex(pd.MultiIndex.from_frame(table[keys])).to_numpy()
-    return _sorted(table.assign(difference=table.importance - baseline))[
-        [*MODEL, "attribution", "tag", "importance", "difference", "tokens", "seeds"]
-    ]
+    columns = [*MODEL, "attribution", "tag", "importance", "difference", "tokens", "seeds"]
+    return _sorted(table.assign(difference=table.importance - baseline))[columns]
 
 
 def lambdas(records: list[dict]) -> pd.DataFrame:
@@ -209,12 +200,8 @@ def lambdas(records: list[dict]) -> pd.DataFrame:
     grid = table.groupby(["dataset", "model", "seed", "salience", "definition"], sort=False).weight
     ends = (table.weight == grid.transform("min")) | (table.weight == grid.transform("max"))
     table["edge"] = table.chosen & ends & (table.salience != "none")
-    paper = papers.published(PAPER, "table_1").drop(columns="value").rename(columns={"weight": "value"})
-    table["published"] = [
-        shared.published_value(paper, dataset, salience=salience)
-        for dataset, salience in zip(table.dataset, table.salience, strict=True)
-    ]
-    return _sorted(table)
+    paper = papers.published(PAPER, "table_1").rename(columns={"weight": "published"})
+    return _sorted(table.merge(paper[["dataset", "salience", "published"]], "left"))
 
 
 def doses(values: pd.DataFrame, design: str = "crossed") -> pd.DataFrame:
@@ -224,16 +211,14 @@ def doses(values: pd.DataFrame, design: str = "crossed") -> pd.DataFrame:
     seeds and texts, 1 for a text that never flips, with the 95 % interval over seeds × texts.
     """
     own = values[(values.option == "main") & values.salience.isin(["none", "textrank"])]
-    own = own.assign(model=_slugs(own.model), value=own.fraction.astype(float)).rename(
-        columns={"example": "text"}
-    )
+    own = own.assign(model=_slugs(own.model), value=own.fraction.astype(float), text=own.example)
     rows = []
     for definition in own.definition[own.salience == "textrank"].unique():
         table = select_definition(own, definition).assign(definition=definition)
         for row, part in shared.groups(table, ["dataset", "model", "definition", "attribution", "weight"]):
-            ends = interval_from_table(part, design, ("doses", *map(str, row.values())))
-            rows.append(row | {"seeds": part.seed.nunique(), "fraction": ends.value})
-            rows[-1] |= {"fraction_low": ends.low, "fraction_high": ends.high}
+            of = interval_from_table(part, design, ("doses", *map(str, row.values())))
+            row |= {"seeds": part.seed.nunique(), "fraction": of.value}
+            rows.append(row | {"fraction_low": of.low, "fraction_high": of.high})
     return pd.DataFrame(rows)
 
 
@@ -280,7 +265,7 @@ def as_printed(
         cell_text(ours, mark=dagger, published=cell_text(paper, precision=2), precision=2)
         for ours, dagger, paper in zip(table[value], daggers, table.published, strict=True)
     ]
-    return layout.as_printed(table, texts, rows, columns)
+    return shared.as_printed(table, texts, rows, columns)
 
 
 def main_setting(values):
@@ -342,12 +327,6 @@ def _slugs(models):
 
 def _sorted(table):
     """Data sets and models as they came, then the baseline first, then attributions in the paper's order."""
-    return shared.ordered(
-        table,
-        dataset=(),
-        model=(),
-        thresholder=(),
-        salience=SALIENCES,
-        definition=(),
-        attribution=shared.attribution_order(papers.published(PAPER, "table_2").attribution),
-    )
+    attributions = shared.attribution_order(papers.published(PAPER, "table_2").attribution)
+    orders = {"dataset": (), "model": (), "thresholder": (), "salience": SALIENCES, "definition": ()}
+    return shared.ordered(table, **orders, attribution=attributions)
