@@ -20,23 +20,14 @@ import pandas as pd
 from faithlib.scores import RANDOM
 from faithlib.tasks.table import generated
 from notebooks.noiser.card import CARD
-from notebooks.noiser.ratios import (
-    BASELINES,
-    MAIN,
-    NOISER,
-    leads,
-    leads_over_each,
-    log_ratios,
-    long,
-    soft_units,
-    units,
-)
+from notebooks.noiser.ratios import BASELINES, MAIN, NOISER, leads, log_ratios, long, soft_units, units
 from notebooks.noiser.tables import PAPER, PRINTED_AS, TOPS, task_columns, with_facts
 from replication import papers
 from replication.claims import Claim
 from replication.options import multiverse_tables
 from replication.tables import select
 
+SETTING = {choice.replace(" ", "_"): options[0] for choice, options in CARD.choices.items()}
 BEST = (("score", "noiser", "Noiser"), ("rate", "leave_one_out", "occlusion"))  # who leads, by the paper
 
 
@@ -66,17 +57,8 @@ def claims(
     return multiverse_tables(state, CARD, scale, seeds=seeds)
 
 
-def statements(
-    values,
-    further,
-    scores="as printed",
-    random_baseline="uniform",
-    prompts_of_a_fact="averaged",
-    normalisation="none",
-    baseline_of_integrated_gradients="zero",
-    clip="each draw",
-):
-    """The claims at the options of `CARD.choices`, [Claim].
+def statements(values, further, **setting):
+    """The claims at one setting, [Claim].
 
     Scores and the random baseline are options of the claims by the paper's definition against random scores.
     Released scores have the sum 1: there "sum 1, signed" is what "none" is.
@@ -84,17 +66,16 @@ def statements(
     Args:
         values: with the columns of `tables.task_columns`, and `fact`.
         further: function of "fact" or "example", of the claims that are not about soft metrics.
+        setting: options that depart from the main one, by `CARD.choices`.
     """
-    by = "fact" if prompts_of_a_fact == "averaged" else "example"
-    ns = "soft_ns" if clip == "each draw" else "soft_ns_of_mean"
-    token = (values.attribution == "integrated_gradients") & (values.setting == "token")
-    if baseline_of_integrated_gradients == "token":
-        dropped = (values.attribution == "integrated_gradients") & (values.setting == "zero")
-        values = values.assign(setting=values.setting.mask(token, "zero"))[~dropped]
-    else:
-        values = values[~token]
-    released, changed = scores == "as released", random_baseline != "uniform"
-    values = values[values.normalisation == normalisation]
+    setting = SETTING | setting
+    by = "fact" if setting["prompts_of_a_fact"] == "averaged" else "example"
+    ns = "soft_ns" if setting["clip"] == "each draw" else "soft_ns_of_mean"
+    path = setting["baseline_of_integrated_gradients"]
+    values = values[(values.attribution != "integrated_gradients") | (values.setting == path)]
+    values = values.assign(setting=values.setting.mask(values.setting == "token", "zero"))
+    released, changed = setting["scores"] == "as released", setting["random_baseline"] != "uniform"
+    values = values[values.normalisation == setting["normalisation"]]
     if released or changed:
         values = values[values.definition == ("released" if released else "paper")].assign(definition="paper")
     result = []
@@ -124,21 +105,17 @@ def _by_model(claim):
     values = claim.values
     kind = values.model.mask(generated(values.dataset), "")
     named = {model: f"{claim.claim}, {model}" if model else claim.claim for model in kind.unique()}
-    return [
-        replace(
-            claim, claim=named[model], instance_of=claim.claim, values=part, rivals=_of(claim.rivals, part)
-        )
-        for model, part in values.groupby(kind, sort=False)
-    ]
+    claims = []
+    for model, part in values.groupby(kind, sort=False):
+        own = {"claim": named[model], "values": part, "rivals": _of(claim.rivals, part)}
+        claims.append(replace(claim, instance_of=claim.claim, **own))
+    return claims
 
 
 def _of(rivals, part):
     """The leads over each rival on the tasks and models of a part."""
-    pairs = set(zip(part.dataset, part.model, strict=True))
-    kept = {
-        name: own[[pair in pairs for pair in zip(own.dataset, own.model, strict=True)]]
-        for name, own in rivals.items()
-    }
+    cases = part[["dataset", "model"]].drop_duplicates()
+    kept = {name: own.merge(cases) for name, own in rivals.items()}
     return {name: own for name, own in kept.items() if len(own)}
 
 
@@ -149,9 +126,9 @@ def _claim(claim, cases, published=None, **more):
 
 def _lead(claim, cases, best, is_other, published=None, **more):
     """The claim that a column leads the best other; arguments as `leads`."""
-    each = leads_over_each(cases, best, is_other)
+    over_best, each = leads(cases, best, is_other)
     rivals = {", ".join(filter(None, other)): long(lead) for other, lead in each.items()}
-    return _claim(claim, leads(cases, best, is_other), published, rivals=rivals, **more)
+    return _claim(claim, over_best, published, rivals=rivals, **more)
 
 
 # Faithfulness -------------------------------------------------------------------------------------
@@ -178,7 +155,7 @@ def _best_bounding(ratios, more):
 
 def _answerability(answers, by):
     """Who leads in score (over all prompts, as the paper prints it) and in rate, and is the ranking why?"""
-    result, more = [], ["judge"] if answers.judge.nunique() > 1 else []
+    more = ["judge"] if answers.judge.nunique() > 1 else []
     for top, published in TOPS.items():
         right = answers.place.between(1, top).astype(float)
         table = answers.assign(rate=right, score=right * answers.mass)
@@ -186,15 +163,14 @@ def _answerability(answers, by):
             cells = units(table, ["attribution", "baseline"], metric, by, more)
             known = _published_lead(best, "model", "attribution", published, metric=metric)
             claim = f"{name} has the highest answerability {metric} (top {top}, lead over the next)"
-            result.append(_lead(claim, cells, (best, ""), _other(best), known))
+            yield _lead(claim, cells, (best, ""), _other(best), known)
             gains = {
                 case: frame[best, ""] - frame[best, "matched"]
                 for case, frame in cells.items()
                 if {(best, ""), (best, "matched")} <= set(frame)
             }
             claim = f"{name}: answerability {metric} above its scores in random order (top {top})"
-            result.append(_claim(claim, gains, baseline="matched"))
-    return result
+            yield _claim(claim, gains, baseline="matched")
 
 
 def _distractor(parts, by):

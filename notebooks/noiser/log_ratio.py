@@ -60,24 +60,19 @@ def by_number_of_draws(draws, within=()):
     """
     keys = [*within, "definition", "normalisation", "attribution", "setting"]
     cells, rows = draws.assign(setting=draws["setting"] if "setting" in draws else ""), []
-    wide = cells.pivot_table(
-        index=[*keys, "baseline"], columns="draw", values=["soft_ns", "soft_nc"], sort=False
-    )
+    layout = {"index": [*keys, "baseline"], "columns": "draw", "values": ["soft_ns", "soft_nc"]}
+    wide = cells.pivot_table(**layout, sort=False)
     for key, own in wide.xs("", level="baseline").iterrows():
         for baseline in BASELINES:
             random = (*key[:-2], "random", "") if baseline == "random" else key
             if (*random, baseline) not in wide.index:
                 continue
-            compared = [
-                own.soft_ns,
-                own.soft_nc,
-                *(wide.loc[(*random, baseline)][m] for m in ("soft_ns", "soft_nc")),
-            ]
-            means = np.stack(compared, 1)  # (draws, 4)
+            drawn = wide.loc[(*random, baseline)]
+            means = np.stack([own.soft_ns, own.soft_nc, drawn.soft_ns, drawn.soft_nc], 1)  # (draws, 4)
             means = means[~np.isnan(means).any(1)]  # the data sets of a table may have different numbers
             error = monte_carlo_error(log_ratio(means))
             for n in [n for n in DRAW_COUNTS if n <= len(means)]:
-                row = {**dict(zip(keys, key, strict=True)), "baseline": baseline, "draws": n}
+                row = dict(zip(keys, key, strict=True)) | {"baseline": baseline, "draws": n}
                 rows.append(row | {"log_ratio": float(log_ratio(means[:n].mean(0))), "mc_error": error})
     return pd.DataFrame(rows)
 

@@ -72,40 +72,27 @@ def log_ratios(cases, baseline):
 
 
 def leads(cases, best, is_other):
-    """The lead of the column `best` over the best other of its task and model, unit by unit, as cases.
+    """The lead of the column `best` over the best other of its task and model, and over each other.
 
     is_other: of a column, whether it is compared. The best other has the highest mean over all seeds, and is
     the same one for all of them.
+
+    Returns:
+        (leads over the best other, unit by unit, as cases; {other column: such leads over it}).
     """
-    means = {}
+    means, each = {}, {}
     for case, frame in cases.items():
-        others = _others(frame, best, is_other)
-        if best in frame and others:
-            means.setdefault(case[:2], []).append(frame[others].mean())
-    best_other = {
-        pair: pd.concat(of, axis=1).mean(axis=1, skipna=False).idxmax() for pair, of in means.items()
-    }
-    return {
-        case: (frame[best] - frame[best_other[case[:2]]]).dropna()
-        for case, frame in cases.items()
-        if case[:2] in best_other
-    }
-
-
-def leads_over_each(cases, best, is_other):
-    """The lead of one column over every other, arguments as `leads`: {column: what `leads` returns of it}."""
-    return {
-        other: {
-            case: (frame[best] - frame[other]).dropna()
-            for case, frame in cases.items()
-            if best in frame and other in frame
-        }
-        for other in dict.fromkeys(o for frame in cases.values() for o in _others(frame, best, is_other))
-    }
-
-
-def _others(frame, best, is_other):
-    return [column for column in frame if column != best and is_other(column)]
+        others = [column for column in frame if column != best and is_other(column)]
+        if best not in frame or not others:
+            continue
+        means.setdefault(case[:2], []).append(frame[others].mean())
+        for other in others:
+            each.setdefault(other, {})[case] = (frame[best] - frame[other]).dropna()
+    over_best = {}
+    for pair, of in means.items():
+        other = pd.concat(of, axis=1).mean(axis=1, skipna=False).idxmax()
+        over_best |= {case: lead for case, lead in each[other].items() if case[:2] == pair}
+    return over_best, each
 
 
 def long(cases):

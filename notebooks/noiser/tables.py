@@ -52,11 +52,7 @@ def faithfulness(values: pd.DataFrame) -> pd.DataFrame:
     """
     values = task_columns(values)
     table = _compared(values[values.setting.isin([*MAIN, "token"])])
-    known = (table.baseline == RANDOM) & (table.normalisation == "none") & (table.setting != "token")
-    table["published"] = [
-        _published("table_1", row.model, dataset=row.task, attribution=row.method) if shown else np.nan
-        for row, shown in zip(table.itertuples(), known, strict=True)
-    ]
+    _add_published(table, table.setting != "token", "table_1", dataset="task", attribution="method")
     return _sorted(table[FAITHFULNESS])
 
 
@@ -87,11 +83,7 @@ def boundings(values: pd.DataFrame, records: Sequence[dict] = ()) -> pd.DataFram
     """
     values = task_columns(values)
     table = _compared(values[values.attribution.isin(["noiser", RANDOM])])
-    known = (table.baseline == RANDOM) & (table.normalisation == "none") & (table.task == "knowns")
-    table["published"] = [
-        _published("table_2", row.model, bounding=row.setting) if shown else np.nan
-        for row, shown in zip(table.itertuples(), known, strict=True)
-    ]
+    _add_published(table, table.task == "knowns", "table_2", bounding="setting")
     found, keys = _metric_rows(records, ["setting"]), ["task", "model", "setting"]
     for name in ("k", "flipped"):
         means = select(found, metric=name).groupby(keys).value.mean()
@@ -108,16 +100,13 @@ def normalisations(values: pd.DataFrame) -> pd.DataFrame:
     """
     values, rows = task_columns(values), []
     for (definition, normalisation), part in values.groupby(["definition", "normalisation"], sort=False):
-        questions = {
-            "method": part[part.setting.isin(MAIN)],
-            "bounding": part[part.attribution.isin(["noiser", RANDOM])],
-        }
-        for question, rows_of in questions.items():
-            cells = soft_units(rows_of)
+        of_methods, of_noiser = part.setting.isin(MAIN), part.attribution.isin(["noiser", RANDOM])
+        for question, kept in {"method": of_methods, "bounding": of_noiser}.items():
+            cells = soft_units(part[kept])
             for baseline in BASELINES:
                 ratios = log_ratios(cells, baseline)
-                lead = intervals(leads(ratios, NOISER, lambda column: True), (definition, normalisation))
-                for (task, model), interval in lead.items():
+                lead, _ = leads(ratios, NOISER, lambda column: True)
+                for (task, model), interval in intervals(lead, (definition, normalisation)).items():
                     own = [frame.mean() for case, frame in ratios.items() if case[:2] == (task, model)]
                     means = pd.concat(own, axis=1).mean(axis=1)
                     other = means.drop(NOISER).idxmax()[question == "bounding"]
@@ -188,9 +177,8 @@ def answerability(answers: pd.DataFrame, minimum: pd.DataFrame | None = None) ->
             if needed is not None:
                 row |= _minimum(select(needed, **key), top)
             for metric in ("rate", "score") if published else ():
-                row[f"published_{metric}"] = _published(
-                    table, key["model"], attribution=method, metric=metric
-                )
+                given = {"attribution": method, "metric": metric}
+                row[f"published_{metric}"] = _published(table, key["model"], **given)
             rows.append(row)
     return _sorted(pd.DataFrame(rows).reindex(columns=ANSWERS))
 
@@ -236,10 +224,8 @@ def prompts(records: list[dict]) -> pd.DataFrame:
     table = table.round().astype("Int64").assign(**share).rename_axis(columns=None).reset_index()
     paper = papers.published(PAPER, "table_7")
     paper = (paper.kept / paper.prompts).groupby([paper.dataset, paper.model]).first()
-    table["published"] = [
-        _or_average(paper.get(task, {}), model) for task, model in zip(table.task, table.model, strict=True)
-    ]
-    return table
+    cases = zip(table.task, table.model, strict=True)
+    return table.assign(published=[_or_average(paper.get(task, {}), model) for task, model in cases])
 
 
 def with_facts(table, values):
@@ -281,7 +267,7 @@ def task_columns(values):
 
 
 def _compared(values):
-    """A row for each method, setting and baseline among values: FAITHFULNESS without `published`."""
+    """A row for each method, setting and baseline among values: FAITHFULNESS, nothing published yet."""
     rows = []
     for (definition, normalisation), part in values.groupby(["definition", "normalisation"], sort=False):
         by_case = soft_units(part)
@@ -311,7 +297,7 @@ def _compared(values):
                         row |= {"ci_low": np.nan, "ci_high": np.nan}
                     row["undefined"] = int(own.soft_nc.isna().sum())
                     rows.append(row | {"n": _prompts_of(own, {case: whole[case] for case in seeds})})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).assign(published=np.nan)
 
 
 def _prompts_of(rows, cases):
@@ -349,6 +335,13 @@ def _over_units(rows, value, name="", low="ci_low", high="ci_high"):
         (interval,) = intervals(cases, (value, name)).values()
         found = interval.value, interval.low, interval.high
     return dict(zip((name or value, low, high), found, strict=True))
+
+
+def _add_published(table, wanted, name, **columns):
+    """Write `published` where it is wanted; columns: {column of the printed table: of ours}."""
+    for i, row in table[wanted & (table.baseline == RANDOM) & (table.normalisation == "none")].iterrows():
+        given = {theirs: row[ours] for theirs, ours in columns.items()}
+        table.loc[i, "published"] = _published(name, row["model"], **given)
 
 
 def _published(table, model, **given):

@@ -63,9 +63,10 @@ def test_the_best_other_is_one_for_all_seeds():
         ("t", "m", 0): pd.DataFrame({"x": [3.0, 3.0], "y": [1.0, 1.0], "z": [2.0, 2.0]}),
         ("t", "m", 1): pd.DataFrame({"x": [3.0, 3.0], "y": [4.0, 4.0], "z": [2.0, 2.0]}),
     }
-    found = ratios.leads(cases, "x", lambda column: True)
+    found, each = ratios.leads(cases, "x", lambda column: True)
     assert [lead.tolist() for lead in found.values()] == [[2, 2], [-1, -1]]
-    assert ratios.leads(cases, "x", lambda column: column == "z")["t", "m", 1].tolist() == [1, 1]
+    assert [lead.tolist() for lead in each["z"].values()] == [[1, 1], [1, 1]] and list(each) == ["y", "z"]
+    assert ratios.leads(cases, "x", lambda column: column == "z")[0]["t", "m", 1].tolist() == [1, 1]
     table = ratios.long(found)
     assert list(table) == ["dataset", "model", "seed", "example", "value"]
     assert table.value.tolist() == [2, 2, -1, -1]
