@@ -101,11 +101,8 @@ def statements(measured, changes, design, about_texts, gate=None, **setting):
     found = []
     for definition, part in kept.groupby("definition", observed=True, sort=False):
         ties = TIES.get(setting["ties"], OF_DEFINITION[definition])
-        cells = {
-            baseline: _cells(own, ties)
-            for baseline in BASELINES
-            if len(own := part[part.baseline == baseline])
-        }
+        by_baseline = dict(iter(part.groupby("baseline", observed=True)))
+        cells = {name: _cells(by_baseline[name], ties) for name in BASELINES if name in by_baseline}
         for baseline, own in cells.items():
             if baseline == "normal":
                 own = cells.get(setting["baseline"], own)
@@ -122,11 +119,9 @@ def statements(measured, changes, design, about_texts, gate=None, **setting):
 
 def published_cells():
     """Table 6 of the paper: {data set: DataFrame attributions × metrics}."""
-    table = papers.published(PAPER, "table_6")
-    return {
-        dataset: part.pivot(index="attribution", columns="metric", values="value")
-        for dataset, part in table.groupby("dataset", sort=False)
-    }
+    by_dataset = papers.published(PAPER, "table_6").groupby("dataset", sort=False)
+    layout = {"index": "attribution", "columns": "metric", "values": "value"}
+    return {dataset: part.pivot(**layout) for dataset, part in by_dataset}
 
 
 def _cells(preferred, ties):
@@ -159,16 +154,11 @@ def _differences(cells, known, design, more):
     pairs += [("NC", "NS", "on average"), ("Soft-NC", "Soft-NS", "on average")]
     for upper, lower, quantifier in pairs:
         own = {key: wide for key, wide in cells.items() if {upper, lower} <= set(wide.columns.unique(0))}
+        gains = {key: _difference(wide, upper, lower) for key, wide in own.items()}
+        printed = _known(own, known, lambda of, u=upper, v=lower: (of[u] - of[v]).mean())
         where = "on every data set" if quantifier == "everywhere" else "on average"
-        yield Claim(
-            f"{upper} above {lower} {where}",
-            long({key: _difference(wide, upper, lower) for key, wide in own.items()}),
-            design,
-            quantifier=quantifier,
-            published=_known(own, known, lambda of, u=upper, v=lower: (of[u] - of[v]).mean()),
-            limits=(-1, 1),
-            **more,
-        )
+        about = {"quantifier": quantifier, "published": printed, "limits": (-1, 1)}
+        yield Claim(f"{upper} above {lower} {where}", long(gains), design, **about, **more)
 
 
 def _share(cells, known, gate, more):
@@ -200,16 +190,9 @@ def _share(cells, known, gate, more):
         ]
         if known and all(d in known and names.isin(known[d].index).all() for d in datasets):
             published[", ".join(datasets)] = _won([known[dataset].loc[names] for dataset in datasets])
-    yield Claim(
-        "soft above hard in 16 of 18 averages (share of those that are here)",
-        pd.DataFrame(rows),
-        "seeds",
-        ">=",
-        SHARE,
-        published=published,
-        limits=(0, 1),
-        **more,
-    )
+    claim = "soft above hard in 16 of 18 averages (share of those that are here)"
+    about = {"published": published, "limits": (0, 1)}
+    yield Claim(claim, pd.DataFrame(rows), "seeds", ">=", SHARE, **about, **more)
 
 
 def _won(cubes):
@@ -225,26 +208,22 @@ def _spread(cells, known, more):
 
     With one seed the interval is over texts (`linearised`), else over seeds ("on this test set").
     """
+    several = any(wide.index.unique("seed").size > 1 for wide in cells.values())
     for soft, hard in HARD.items():
-        several = any(wide.index.unique("seed").size > 1 for wide in cells.values())
         values = {}
         for key, wide in cells.items():
-            own = wide[[hard, soft]]
-            if len(own.columns) > 2 and len(own):
-                gradient = partial(_spread_gradient, size=own[hard].shape[1])
-                statistic = partial(_spread_difference, size=own[hard].shape[1])
-                values[key] = (
-                    own.groupby(level="seed").mean().apply(lambda m, s=statistic: s(m.to_numpy()), axis=1)
-                    if several
-                    else pd.Series(linearised(own, statistic, gradient), own.index)
-                )
-        yield Claim(
-            f"{soft} varies less over attributions than {hard}",
-            long(values),
-            "seeds" if several else "crossed",
-            published=_known(cells, known, lambda of, s=soft, h=hard: of[h].std(ddof=0) - of[s].std(ddof=0)),
-            **more,
-        )
+            own, size = wide[[hard, soft]], wide[hard].shape[1]
+            if size < 2 or own.empty:
+                continue
+            statistic = partial(_spread_difference, size=size)
+            if several:
+                values[key] = own.groupby(level="seed").mean().apply(statistic, axis=1, raw=True)
+            else:
+                gradient = partial(_spread_gradient, size=size)
+                values[key] = pd.Series(linearised(own, statistic, gradient), own.index)
+        printed = _known(cells, known, lambda of, s=soft, h=hard: of[h].std(ddof=0) - of[s].std(ddof=0))
+        claim, design = f"{soft} varies less over attributions than {hard}", "seeds" if several else "crossed"
+        yield Claim(claim, long(values), design, published=printed, **more)
 
 
 def _spread_difference(means, size):

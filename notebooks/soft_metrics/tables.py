@@ -89,10 +89,8 @@ def performance_as_printed(table: pd.DataFrame) -> pd.DataFrame:
     whole = table.astype({c: float for c in table.select_dtypes("Int64") if c != "seeds"})
     printed = table[["dataset", "model", "seeds"]].copy()
     for split in ("train", "validation", "test"):
-        printed[split] = [
-            cell_text(ours, published=cell_text(paper, precision=0), precision=0)
-            for ours, paper in zip(whole[split], whole[f"{split}_published"], strict=True)
-        ]
+        rows = whole[[split, f"{split}_published"]].to_numpy(float)
+        printed[split] = [cell_text(n, published=cell_text(of, precision=0), precision=0) for n, of in rows]
     printed["accuracy"] = table.accuracy.map("{:.1f}".format)
     f1 = whole[["macro_f1", "macro_f1_sd", "f1_published", "f1_sd_published"]].to_numpy(float)
     printed["F1"] = [
@@ -177,14 +175,11 @@ def diagnosticity(preferred: pd.DataFrame) -> pd.DataFrame:
     paper's baseline, "normal".
     """
     table = shared.over_paired_examples(preferred, CELL[:3], ["attribution", "baseline"], list(TIES))
-    known = papers.published(PAPER, "table_6")
-    table["published"] = [
-        shared.published_value(known, _dataset(row.dataset), attribution=row.attribution, metric=row.metric)
-        if row.baseline == "normal"
-        else np.nan
-        for row in table.itertuples()
-    ]
-    return table[TABLE_6]
+    known = papers.published(PAPER, "table_6").assign(baseline="normal")
+    known = known.rename(columns={"dataset": "paper's", "value": "published"})
+    keys = ["paper's", "attribution", "metric", "baseline"]
+    table = table.assign(**{"paper's": table.dataset.map(_dataset)})
+    return table.merge(known[[*keys, "published"]], "left", keys)[TABLE_6]
 
 
 def diagnosticity_as_printed(diagnostic: pd.DataFrame) -> pd.DataFrame:
@@ -223,18 +218,12 @@ def averages(diagnostic: pd.DataFrame, preferred: pd.DataFrame, by: str) -> pd.D
                 if which["baseline"] != "normal" or not same[other] or (average and not same[by]):
                     paper = paper[:0]
                 several = average and len(mean[metric]) > 1
-                rows.append(
-                    {
-                        **which,
-                        "metric": metric,
-                        by: name,
-                        "value": mean[metric].mean() if average else mean[metric, name],
-                        "sd": mean[metric].std(ddof=0) if several else np.nan,
-                        **_stars(part, examples, metric, by, name),
-                        "published": paper.value.iloc[0] if len(paper) else np.nan,
-                        "published_star": "*" if paper.significant.eq(True).any() else "",
-                    }
-                )
+                row = which | {"metric": metric, by: name}
+                row["value"] = mean[metric].mean() if average else mean[metric, name]
+                row["sd"] = mean[metric].std(ddof=0) if several else np.nan
+                row |= _stars(part, examples, metric, by, name)
+                row["published"] = paper.value.iloc[0] if len(paper) else np.nan
+                rows.append(row | {"published_star": "*" if paper.significant.eq(True).any() else ""})
     return pd.DataFrame(rows)
 
 
