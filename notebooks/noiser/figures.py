@@ -1,7 +1,6 @@
 """The figures of Ghasemi Madani et al. 2025, drawn from the tables of `notebooks.noiser.tables`.
 
-A figure takes the table of its name unless it says another, its scale ("quick" is noted on it) and a
-definition.
+A figure takes the table of its name unless it says another, and its scale: "quick" is noted on it.
 """
 
 import textwrap
@@ -30,9 +29,9 @@ LEADS = {"paper": "as the paper defines it", "released": "as the release compute
 CAPTIONS = layout("noiser", "captions.yaml")
 
 
-def faithfulness(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Figure:
+def faithfulness(table: pd.DataFrame, scale: str = "") -> Figure:
     """Table 1 as a figure: log ratio, not normalised, attributions × tasks, a panel a baseline."""
-    table = _main(table, definition)
+    table = _main(table)
     known = [label(name) for name in in_order(table.method.unique(), names())]
     table = table.assign(row=table.method.map(label), column=_cases(table, 26))
     grid = plots.panels(table, ["baseline"], 2, 0.8 + 0.2 * len(known), names=BASELINES.get, left=1.4)
@@ -105,12 +104,9 @@ def parts(table: pd.DataFrame, scale: str = "") -> Figure:
     return grid.finish([ours, chance], scale)
 
 
-def minimum(table: pd.DataFrame, scale: str = "", top: int = 1) -> Figure:
-    """Figure 3: the mean share of words that the judge needs to stay right, of `tables.answerability`.
-
-    top: how many answers of the judge count, 1 or 5.
-    """
-    table = table[(table.top == top) & table.min_top_k.notna()]
+def minimum(table: pd.DataFrame, scale: str = "") -> Figure:
+    """Figure 3: the mean share of words that the judge needs to stay right, of `tables.answerability`."""
+    table = table[(table.top == 1) & table.min_top_k.notna()]
     known = in_order(table.method.unique(), names())
     judges = table.judge.map(lambda name: f"judge {model_title(slug(name))}")
     table = table.assign(words=judges if judges.nunique() > 1 else "")
@@ -129,24 +125,18 @@ def minimum(table: pd.DataFrame, scale: str = "", top: int = 1) -> Figure:
 
 
 def agreement(
-    faithful: pd.DataFrame,
-    answers: pd.DataFrame,
-    scale: str = "",
-    top: int = 1,
-    definition: str = "paper",
-    measure: str = "rate",
+    faithful: pd.DataFrame, answers: pd.DataFrame, scale: str = "", measure: str = "rate"
 ) -> Figure:
     """Figure 4: faithfulness against answerability, a mark a method; a row a task, a column a baseline.
 
     Args:
         faithful: from `tables.faithfulness`; shown is what is not normalised.
-        answers: from `tables.answerability`.
-        top: how many answers of the judge count, 1 or 5.
+        answers: from `tables.answerability`; the judge's first answer counts.
         measure: "rate" or "score_all", over all prompts; a task and model whose every rate is 0 is left out.
     """
-    kept = _main(faithful, definition)
+    kept = _main(faithful)
     kept = kept[np.isfinite(kept.log_ratio)]
-    answers = answers[(answers.top == top) & (answers.baseline == "")]
+    answers = answers[(answers.top == 1) & (answers.baseline == "")]
     answers = answers[answers.groupby(["task", "model"]).rate.transform("max") > 0]
     columns = ["task", "model", "method", "baseline", "log_ratio", *INTERVAL]
     both = answers.drop(columns="baseline").merge(kept[columns], on=["task", "model", "method"])
@@ -169,8 +159,8 @@ def agreement(
     return grid.finish([look | {"linestyle": ""} for look in plots.attribution_looks(known)], scale)
 
 
-def _main(table, definition):
-    kept = (table.definition == definition) & (table.normalisation == "none")
+def _main(table):
+    kept = (table.definition == "paper") & (table.normalisation == "none")
     return table[kept & table.setting.isin(MAIN) & table.baseline.isin(BASELINES)]
 
 

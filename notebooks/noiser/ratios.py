@@ -75,10 +75,7 @@ def leads(cases, best, is_other):
     """The lead of the column `best` over the best other of its task and model, and over each other.
 
     is_other: of a column, whether it is compared. The best other has the highest mean over all seeds, and is
-    the same one for all of them.
-
-    Returns:
-        (leads over the best other, unit by unit, as cases; {other column: such leads over it}).
+    the same one for all of them. Returns (such leads, unit by unit, as cases; {other column: those over it}).
     """
     means, each = {}, {}
     for case, frame in cases.items():

@@ -67,9 +67,7 @@ def statements(points, records=(), gate=None, shares=None, **options):
     """The claims at one setting, [Claim]; None where no record has it.
 
     Claims about {case: Interval} hold the data sets that pass the gate; of the others `replication.claims`
-    takes those.
-
-    options: those that depart from the main setting, by `CARD.choices`.
+    takes those. options: those that depart from the main setting, by `CARD.choices`.
     """
     options = MAIN | options
     form = options["integrated_gradients"]
@@ -156,8 +154,7 @@ def _printed(claim, per_case, known):
 def _attention(tested, published):
     """Of the BiLSTM, and in rows of their own of encoders, whose attention the paper does not measure.
 
-    tested, published: from `areas`. The printed ratios are of `published`, the curves with integrated
-    gradients as released, as in the paper.
+    The printed ratios are `published`, areas with integrated gradients as released, as in the paper.
     """
     statistics = {
         "is faithful": lambda table: table["attention"],

@@ -165,8 +165,7 @@ def _share(cells, known, gate, more):
     """Claim (b): the share of averages, over attributions and over data sets, in which soft is above hard.
 
     It is one number of all data sets that have the seeds for an interval, a value a seed that they share; a
-    data set with fewer seeds is a case of its own. Texts of one model give no interval of a count of
-    averages.
+    data set with fewer seeds is a case of its own. Texts of one model give no interval of such a count.
     """
     table = pd.DataFrame(list(cells), columns=["dataset", "model"])
     taking_part = set(accepted(table, gate).itertuples(index=False, name=None))

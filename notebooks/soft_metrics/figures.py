@@ -1,6 +1,6 @@
 """The figures of Zhao & Aletras 2023, drawn from the tables of `notebooks.soft_metrics.tables`.
 
-A figure takes the table of its name, its scale ("quick" is noted on it) and a definition.
+A figure takes the table of its name, and its scale: "quick" is noted on it. The definition is the paper's.
 """
 
 import pandas as pd
@@ -22,9 +22,9 @@ CHANCE = plots.mark("no better than random", dashes=":")
 CAPTIONS = layout("soft_metrics", "captions.yaml")
 
 
-def faithfulness_by_ratio(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Figure:
+def faithfulness_by_ratio(table: pd.DataFrame, scale: str = "") -> Figure:
     """Figure 2: NS and NC against the rationale ratio, a row for each metric, a column for each data set."""
-    table = table[(table.definition == definition) & table.ratio.notna()]
+    table = table[(table.definition == "paper") & table.ratio.notna()]
     known = in_order(table.attribution.unique(), names())
     grid = _by_metric(table.assign(family=table.metric))
     for axis, part in grid:
@@ -35,12 +35,9 @@ def faithfulness_by_ratio(table: pd.DataFrame, scale: str = "", definition: str 
     return grid.finish(plots.attribution_looks(known), scale)
 
 
-def diagnosticity_by_ratio(
-    table: pd.DataFrame, scale: str = "", definition: str = "paper", baseline: str = "normal"
-) -> Figure:
+def diagnosticity_by_ratio(table: pd.DataFrame, scale: str = "", baseline: str = "normal") -> Figure:
     """Figure 3: diagnosticity of NS and NC at each ratio, of the soft metrics as level lines."""
-    table = table[(table.definition == definition) & (table.baseline == baseline)]
-    table = table[table.metric.isin(FAMILY)]
+    table = table[(table.definition == "paper") & (table.baseline == baseline) & table.metric.isin(FAMILY)]
     grid = _by_metric(table.assign(family=table.metric.map(FAMILY)))
     for axis, part in grid:
         hard = part.ratio.notna()
@@ -77,9 +74,9 @@ def soft_draws(table: pd.DataFrame, scale: str = "") -> Figure:
     return grid.finish([*CRITERIA.values(), CHANCE], scale)
 
 
-def hard_and_soft(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Figure:
+def hard_and_soft(table: pd.DataFrame, scale: str = "") -> Figure:
     """`tables.diagnosticity`: hard and soft of each attribution, against both baselines, and published."""
-    table = table[(table.definition == definition) & (table.ties == "half") & table.metric.isin(FAMILY)]
+    table = table[(table.definition == "paper") & (table.ties == "half") & table.metric.isin(FAMILY)]
     table = table.assign(family=table.metric.map(FAMILY))
     known = in_order(table.attribution.unique(), names())
     height = 0.35 + 0.26 * len(known)
@@ -93,8 +90,7 @@ def hard_and_soft(table: pd.DataFrame, scale: str = "", definition: str = "paper
             look = CRITERIA[criterion] | {"marker": BASELINES[baseline]}
             rows = plots.place(own.attribution, known, plots.beside(i, len(sides)))
             plots.points(axis, own, "value", rows, look, INTERVAL, size=3.5)
-            if definition == "paper":
-                plots.points(axis, own, "published", rows, look | {"hollow": True}, None, size=5.5)
+            plots.points(axis, own, "published", rows, look | {"hollow": True}, None, size=5.5)
         plots.attribution_rows(axis, known)
         axis.set_xlim(-0.02, 1.02)
     grid.name_axes("diagnosticity (share of texts) ↑")
