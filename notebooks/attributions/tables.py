@@ -22,16 +22,14 @@ def overview(records: list[dict], values: pd.DataFrame) -> pd.DataFrame:
         params = record["params"]
         own = select(values, dataset=params["task"], model=params["model"], seed=params["seed"])
         own = select(own, metric="precision").drop_duplicates("example")
-        rows.append(
-            {
-                **unit_columns(record),
-                "accuracy": select(metric_rows([record]), metric="accuracy").value.iloc[0],
-                "examples": record["provenance"]["examples"]["n"],
-                "with evidence": own.chance.count(),
-                "predicted right": own.right.sum(),
-                "share of evidence": own.chance.mean(),
-            }
-        )
+        row = unit_columns(record) | {
+            "accuracy": select(metric_rows([record]), metric="accuracy").value.iloc[0],
+            "examples": record["provenance"]["examples"]["n"],
+            "with evidence": own.chance.count(),
+            "predicted right": own.right.sum(),
+            "share of evidence": own.chance.mean(),
+        }
+        rows.append(row)
     return pd.DataFrame(rows)
 
 

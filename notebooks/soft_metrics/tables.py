@@ -37,20 +37,18 @@ def overview(values: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for row, part in shared.groups(values, ["dataset", "model"]):
         ratios = sorted(set(part.ratio.dropna().astype(float).round(3)))
-        rows.append(
-            {
-                "dataset": row["dataset"],
-                "model": results.slug(row["model"]),
-                "examples": part.example.nunique(),
-                "with choices varied": part.example[part.varied].nunique(),
-                "seeds": part.seed.nunique(),
-                "attributions": part.attribution[part.baseline == ""].nunique(),
-                "soft draws": part.draws.max(),
-                "random draws": part.draw[part.baseline == "normal"].nunique(),
-                "definitions": ", ".join(part.definition.unique()),
-                "ratios (%)": ", ".join(f"{100 * r:g}" for r in ratios),
-            }
-        )
+        row |= {
+            "model": results.slug(row["model"]),
+            "examples": part.example.nunique(),
+            "with choices varied": part.example[part.varied].nunique(),
+            "seeds": part.seed.nunique(),
+            "attributions": part.attribution[part.baseline == ""].nunique(),
+            "soft draws": part.draws.max(),
+            "random draws": part.draw[part.baseline == "normal"].nunique(),
+            "definitions": ", ".join(part.definition.unique()),
+            "ratios (%)": ", ".join(f"{100 * r:g}" for r in ratios),
+        }
+        rows.append(row)
     return pd.DataFrame(rows)
 
 

@@ -354,10 +354,8 @@ def test_shares_of_faithful_measures_and_the_worst_of_them_by_hand():
     found = pd.DataFrame(rows, pd.RangeIndex(4, name="seed"), measures)
     made = {c.claim: c for c in claims._faithfulness({("sst2", "MiniLM"): found}, "ACU")}
     share, worst = made[FAITHFUL], made["x∇x is the worst (lead of the next over it)"]
-    assert share.values.value.tolist() == [3 / 4, 2 / 4, 4 / 4] and (share.relation, share.threshold) == (
-        ">",
-        0.5,
-    )
+    assert share.values.value.tolist() == [3 / 4, 2 / 4, 4 / 4]
+    assert (share.relation, share.threshold) == (">", 0.5)
     assert worst.values.value.tolist() == pytest.approx([0.1 + 0.1, -0.1 + 0.2, 0.1 - 0.05])
     known = claims._published().loc["sst2", measures]
     assert share.published["sst2"] == (known > 0).mean()
