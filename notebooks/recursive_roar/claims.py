@@ -55,10 +55,7 @@ def claims(
         gate: from `tables.gates`, or None where every data set takes part.
         shares: rows of `scores.sparsity`, from `results.load_tables`; None: no claim about them.
     """
-
-    def state(**options):
-        return statements(points, records, gate, shares, **options)
-
+    state = partial(statements, points, records, gate, shares)
     taking_part = None if gate is None else main(gate)
     return multiverse_tables(state, CARD, scale, taking_part, seeds)
 
@@ -82,13 +79,14 @@ def statements(points, records=(), gate=None, shares=None, **options):
     released = setting(points, form="released")
     printed = complete_curves(accepted(setting(points) if released is None else released, of_main))
     areas_of = partial(areas, area=options["area"], flat=options["flat_random_curves"])
+    every, tested = areas_of(found), areas_of(kept)
     return [
-        *_attention(areas_of(found), areas(printed, "RACU clipped")),
-        *_cheaper_gradient(areas_of(kept)),
+        *_attention(every, areas(printed, "RACU clipped")),
+        *_cheaper_gradient(tested),
         _models_differ(areas_of(same), _settings(records, alike)),
-        _tasks_differ(areas_of(kept)),
+        _tasks_differ(tested),
         *_early(found, options["share_of_random"]),
-        *_recursion(areas_of(found), areas_of(found, recursive=False)),
+        *_recursion(every, areas_of(found, recursive=False)),
         *_leakage(found, kept),
         *_sparser(shares),
     ]
