@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from faithlib.metrics.diagnosticity import TIES
+from faithlib.statistics import mean_interval
 from notebooks.soft_metrics.measure import VARIANCE
 from notebooks.soft_metrics.tables import CELL, METRICS, aopc, mean_by, preferences
-from replication.tables import groups, over_examples, over_paired_examples, select
+from replication.tables import groups, over_paired_examples, select
 
 NOISE = "gaussian_scores"  # Equation 7
 
@@ -93,10 +94,12 @@ def tuned_noise(values: pd.DataFrame) -> pd.DataFrame:
             continue
         best = wide.iloc[::2].drop(columns=0.0).mean().idxmax()
         rest = wide.iloc[1::2]
-        row |= {"variance": best} | over_examples(rest[best], "value")
+        found = mean_interval(np.stack([rest[best], rest[best] - rest[0.0]], 1))
+        value, difference = np.transpose(found).tolist()
+        row |= {"variance": best} | dict(zip(("value", "ci_low", "ci_high"), value, strict=True))
         row |= {"n": len(rest), "bernoulli": rest[0.0].mean()}
         ends = ("difference", "difference_low", "difference_high")
-        rows.append(row | over_examples(rest[best] - rest[0.0], *ends))
+        rows.append(row | dict(zip(ends, difference, strict=True)))
     return pd.DataFrame(rows)
 
 
