@@ -71,8 +71,8 @@ def statements(values, further, **setting):
     setting = SETTING | setting
     by = "fact" if setting["prompts_of_a_fact"] == "averaged" else "example"
     ns = "soft_ns" if setting["clip"] == "each draw" else "soft_ns_of_mean"
-    path = setting["baseline_of_integrated_gradients"]
-    values = values[(values.attribution != "integrated_gradients") | (values.setting == path)]
+    unused = "zero" if setting["baseline_of_integrated_gradients"] == "token" else "token"
+    values = values[(values.attribution != "integrated_gradients") | (values.setting != unused)]
     values = values.assign(setting=values.setting.mask(values.setting == "token", "zero"))
     released, changed = setting["scores"] == "as released", setting["random_baseline"] != "uniform"
     values = values[values.normalisation == setting["normalisation"]]
