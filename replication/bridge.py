@@ -27,10 +27,11 @@ import pandas as pd
 
 from faithlib.report.display import show_figure
 from faithlib.report.style import ROLES
-from replication import WORDING, papers
+from replication import papers
 from replication.printed import having, tables_of
 from replication.results import project_root
 from replication.tables import number
+from replication.wording import WORDING
 
 CHOICES, CAPTION = WORDING["bridge"]["choices"], WORDING["captions"]["bridge"]  # in the order of the steps
 COLUMNS = ["claim", "choice", "what", "value", "difference"]
