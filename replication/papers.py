@@ -124,6 +124,10 @@ class Card:
         metric = self.use(task).metric
         return {"micro_f1": "accuracy"}.get(metric, metric)
 
+    def main_setting(self):
+        """The paper's own option of each choice, the first one: {choice as a keyword: option}."""
+        return {choice.replace(" ", "_"): options[0] for choice, options in self.choices.items()}
+
     def sources(self, parameters):
         """The models that a unit reads from the hub or a folder: [name]."""
         further = [parameters.get(name, "") for name in self.beside]

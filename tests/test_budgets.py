@@ -25,7 +25,7 @@ BUDGETS = {
     "faithlib/study": 2_070,
     "faithlib/tasks": 966,
     "faithlib/training": 803,
-    "replication": 2_192,
+    "replication": 2_194,
     "notebooks/attributions": 131,
     "notebooks/fmm": 688,
     "notebooks/ground_truth": 1_448,  # leaves once the records of version 2 are in
@@ -42,7 +42,7 @@ BUDGETS = {
     "benchmarks": 1_753,
     "javascript": 238,
 }  # of faithlib at most 10,800 in all
-DOCSTRINGS = 7_935  # lines, of faithlib, replication, papers and workflow; at most 8,000
+DOCSTRINGS = 7_936  # lines, of faithlib, replication, papers and workflow; at most 8,000
 SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 

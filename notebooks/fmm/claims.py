@@ -36,7 +36,7 @@ AT_MAJORITY = {  # with everything masked, at or above the class majority
     "only masking": ONLY_MASKING,
     "plain fine-tuning whose epoch the masked copy chooses": "none/masked",
 }
-MAIN = {choice.replace(" ", "_"): options[0] for choice, options in CARD.choices.items()}
+MAIN = CARD.main_setting()
 LIMITS = {  # of a difference of two; that of RACU has none
     "performance": (-2.0, 2.0),  # Matthews' correlation begins at -1
     "share of tests": (-1.0, 1.0),

@@ -27,7 +27,7 @@ from replication.claims import Claim
 from replication.options import multiverse_tables
 from replication.tables import select
 
-SETTING = {choice.replace(" ", "_"): options[0] for choice, options in CARD.choices.items()}
+SETTING = CARD.main_setting()
 BEST = (("score", "noiser", "Noiser"), ("rate", "leave_one_out", "occlusion"))  # who leads, by the paper
 
 

@@ -34,7 +34,7 @@ MIDDLE = 40  # per cent masked: levels above it against those up to it
 SETTINGS = ("train_size", "validation_size", "test_size", "ratios", "ig_steps")  # equal where models compare
 RATIO = "a ratio: its numerator, ACU, is tested"
 RECURSION = "Recursive ROAR finds measures more faithful than ROAR (ACU, mean over measures{})"
-MAIN = {choice.replace(" ", "_"): options[0] for choice, options in CARD.choices.items()}
+MAIN = CARD.main_setting()
 ATTENTION = {"attention": True, "an encoder's attention": False}  # of the BiLSTM?
 
 

@@ -34,7 +34,7 @@ ROUNDING = 1e-9  # of means: closer ones are equal, and no win
 MODEL = ["dataset", "model", "seed", "salience", "definition"]
 UNIT = ["dataset", "model", "seed", "example"]
 FLIP = ["fraction", "flipped", "correct"]
-MAIN = {choice.replace(" ", "_"): options[0] for choice, options in CARD.choices.items()}
+MAIN = CARD.main_setting()
 FLIPPED, CORRECT, MEDIAN, ATTENTION = "those that flip", "correctly predicted", "median", "attention alone"
 LOSS, PRINTED = "lowest loss", "the paper's choice"
 

@@ -35,7 +35,7 @@ METRIC = re.compile("(?:Soft-)?N[SC]")
 LARGE, RIGHT = "1 - S0 of .05 and more", "correctly predicted"
 COMPUTED = ("ties", "baseline", "attributions", "texts")  # choices about values that are there anyway
 UNIT = ["dataset", "model", "seed", "example"]
-MAIN = {choice.replace(" ", "_"): options[0] for choice, options in CARD.choices.items()}
+MAIN = CARD.main_setting()
 
 
 def claims(
