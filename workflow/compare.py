@@ -1,7 +1,8 @@
 """A rerun of one's own beside the committed records and the published numbers: faithlib compare FOLDER
 
-The paper's report draws its tables from the records of the folder; each cell stands beside the cell of the
-committed table with the same names, its 95 % interval, and what the paper printed.
+The paper's report draws its tables from the records of the folder. Each number that has a 95 % interval
+stands beside that of the committed table with the same names, each cell of the paper's own tables beside
+what the paper printed.
 """
 
 import json
@@ -16,10 +17,12 @@ from verify import execute_report
 from replication import records, results
 from replication.printed import DERIVED
 
-PUBLISHED = "published"
-ENDS = ("ci_low", "ci_high")
-COLUMNS = ["paper", "table", "cell", "quantity", "rerun", "committed", *ENDS, "inside", PUBLISHED]
-ABOUT = re.compile("n|seeds|draws|sd|weight|ratio|p_.*|published.*|.*_(low|high)")  # numbers, but no result
+PRINTED, PUBLISHED = DERIVED[0], "published"
+COLUMNS = "paper table cell quantity rerun committed ci_low ci_high inside published".split()
+NUMBERED = ("ratio", "step", "top", "draws", "epoch", "weight")  # numbers that tell cells apart
+RESULT = re.compile("accepted|tested|reason|clipped|training_set|best_other|roar_of|published_.*")  # no name
+OURS = ("printed", "text", "own_model", "ours", "accepted", PUBLISHED, "mark")  # no names in printed.csv
+OTHER = "small"  # the scale that stands beside a rerun of one that has no committed records
 SHOWN = 20  # rows that are printed; all are in the CSV
 
 
@@ -49,7 +52,7 @@ def parameters(path):
     new = results.read_record(path)
     places = results.project_root() / "results"
     paths = places.glob(f"*/{new['paper']}/*.json")
-    committed = [path for path in paths if records.scale_of(path.relative_to(places.parent))]
+    committed = [p for p in paths if p.parents[1].name in records.VERDICT_SCALES and not p.samefile(path)]
     if not committed:
         return [f"{new['unit']}: nothing of {new['paper']} is committed to compare it with"]
     old = {path: results.read_record(path)["params"] for path in committed}
@@ -73,37 +76,85 @@ def drawn(paper, scale, paths, folder):
     return place / "tables"
 
 
+def quantities(columns):
+    """The numbers of a table that have an interval: {column: (column of its low end, of its high one)}.
+
+    >>> quantities(["dataset", "acu", "acu_low", "acu_high", "racu", "ci_low", "ci_high"])
+    {'acu': ('acu_low', 'acu_high'), 'racu': ('ci_low', 'ci_high')}
+    """
+    columns, found = list(columns), {}
+    for place, low in enumerate(columns):
+        name = columns[place - 1] if low == "ci_low" else low.removesuffix("_low").removesuffix("_ci")
+        if low.endswith("_low") and name in columns and name != PUBLISHED:
+            found[name] = low, f"{low.removesuffix('low')}high"
+    return found
+
+
 def cells(paper, name, rerun, committed):
-    """The cells that two tables have in common: rows with the columns COLUMNS."""
-    both = [c for c in rerun if c in committed]
-    names = [c for c in both if not pd.api.types.is_numeric_dtype(rerun[c])]
-    numbers = [c for c in both if c not in names and not ABOUT.fullmatch(c)]
-    numbers = [c for c in numbers if pd.api.types.is_numeric_dtype(committed[c])]
-    if not names or not numbers:
-        return pd.DataFrame(columns=COLUMNS)
-    value = numbers[0]
+    """The numbers with an interval that two tables have in common: rows with the columns COLUMNS."""
+    both = [column for column in rerun if column in committed and not RESULT.fullmatch(column)]
+    numeric = pd.api.types.is_numeric_dtype
+    names = [c for c in both if c in NUMBERED or not (numeric(rerun[c]) and numeric(committed[c]))]
     if "model" in names and not set(rerun.model) & set(committed.model):
         models = (", ".join(table.model.unique()) for table in (rerun, committed))
         print("{}: another model ({}, not {})".format(name, *models))
         names.remove("model")
-    new, old = (t.drop_duplicates(names).astype(dict.fromkeys(names, str)) for t in (rerun, committed))
-    new = new[[*names, value]].rename(columns={value: "rerun"})
-    rows = []
-    for row in new.merge(old, on=names).to_dict("records"):
-        low, high = (row.get(end, row.get(f"{value}{end.removeprefix('ci')}")) for end in ENDS)
-        inside = "" if low is None or low != low else "yes" if low <= row["rerun"] <= high else "no"
-        cell = ", ".join(str(row[column]) for column in names if str(row[column]) != "nan")
-        numbers = row["rerun"], row[value], low, high, inside, row.get(PUBLISHED)
-        rows.append((paper, name, cell, value, *numbers))
-    return pd.DataFrame(rows, columns=COLUMNS)
+    new, old = _aligned(rerun, committed, names)
+    parts = [pd.DataFrame()]
+    for quantity, (low, high) in quantities(committed).items():
+        inside = new[quantity].between(old[low], old[high]).map({True: "yes", False: "no"})
+        part = pd.DataFrame({"rerun": new[quantity], "committed": old[quantity], "quantity": quantity})
+        inside = inside.where(old[low].notna(), "")
+        parts.append(part.assign(ci_low=old[low], ci_high=old[high], inside=inside))
+    return _rows(paper, name, pd.concat(parts))
+
+
+def printed_cells(paper, rerun, committed):
+    """The cells of the paper's own tables that a rerun has: rows with the columns COLUMNS."""
+    names = [column for column in rerun if column in committed and column not in OURS]
+    new, old = _aligned(rerun.dropna(subset="ours"), committed, names)
+    rows = pd.DataFrame({"rerun": new.ours, "committed": old.ours, PUBLISHED: new.published})
+    return _rows(paper, PRINTED, rows.assign(quantity="as printed", inside=""))
+
+
+def _aligned(rerun, committed, names):
+    """The rows of two tables that have the same names, which are the index as a text."""
+    tables = []
+    for table in (rerun, committed):
+        texts = table[names].astype(object).fillna("").astype(str)
+        cell = [", ".join(filter(None, row)) for row in texts.itertuples(index=False)]
+        tables.append(table.assign(cell=cell).drop_duplicates("cell").set_index("cell"))
+    new, old = tables
+    same = new.index.intersection(old.index, sort=False)
+    return new.loc[same], old.loc[same]
+
+
+def _rows(paper, name, rows):
+    rows = rows.rename_axis("cell").reset_index().assign(paper=paper, table=name).reindex(columns=COLUMNS)
+    return rows.dropna(subset=["rerun", "committed"])
 
 
 def within(rows):
-    """One line a table: how many of its cells lie within the committed intervals, where it has any."""
+    """One line a table with intervals: how many of its cells lie within the committed ones."""
     for (paper, table), cells in rows.groupby(["paper", "table"], sort=False):
-        tested = cells[cells.inside != ""]
-        inside = f"{(tested.inside == 'yes').sum()} of {len(tested)} cells lie within the committed interval"
-        yield f"{paper}, {table}: {inside if len(tested) else 'no intervals in this table'}"
+        tested = cells.inside[cells.inside != ""]
+        if len(tested):
+            inside = f"{(tested == 'yes').sum()} of {len(tested)} cells"
+            yield f"{paper}, {table}: {inside} lie within the committed interval"
+
+
+def beside(paper, scale, paths):
+    """The folder of committed tables that stands beside records, of their scale or else of OTHER; or None.
+
+    Records below results/<scale>/<paper> are no committed ones of a scale that has none.
+    """
+    place = results.project_root() / "results"
+    own = {path.resolve().parent for path in paths}
+    for name in dict.fromkeys((scale, OTHER)):
+        folder = place / name / paper
+        if name in records.VERDICT_SCALES and (folder / "tables").is_dir() and folder.resolve() not in own:
+            return folder / "tables"
+    return None
 
 
 def compare(folder, output):
@@ -114,20 +165,27 @@ def compare(folder, output):
     compared = []
     for (paper, scale), paths in units_in(folder).items():
         print(*(line for path in paths for line in parameters(path)), sep="\n")
-        committed = results.project_root() / "results" / scale / paper / "tables"
-        if not committed.is_dir():
-            print(f"{paper}: nothing is committed at scale {scale!r} to compare with")
+        committed = beside(paper, scale, paths)
+        if committed is None:
+            print(f"{paper}: nothing else is committed at scale {scale!r} or {OTHER!r} to compare with")
             continue
+        if (other := committed.parents[1].name) != scale:
+            print(f"{paper}: nothing is committed at scale {scale!r}; beside it stands scale {other!r}")
         with tempfile.TemporaryDirectory() as name:
             tables = drawn(paper, scale, paths, Path(name))
             for table in sorted(tables.glob("*.csv")):
-                if (committed / table.name).is_file() and table.stem not in DERIVED:
-                    both = (pd.read_csv(path) for path in (table, committed / table.name))
+                if not (committed / table.name).is_file():
+                    continue
+                both = [pd.read_csv(path) for path in (table, committed / table.name)]
+                if table.stem == PRINTED:
+                    compared.append(printed_cells(paper, *both))
+                elif table.stem not in DERIVED:
                     compared.append(cells(paper, table.stem, *both))
-    rows = pd.concat(compared, ignore_index=True) if compared else pd.DataFrame(columns=COLUMNS)
-    if rows.empty:
+    compared = [rows for rows in compared if len(rows)]
+    if not compared:
         print("No cell is in both.")
-        return rows
+        return pd.DataFrame(columns=COLUMNS)
+    rows = pd.concat(compared, ignore_index=True)
     first = rows.sort_values(PUBLISHED, key=lambda column: column.isna(), kind="stable")
     first = first.head(SHOWN).drop(columns="paper")
     print(first.to_string(index=False, float_format="{:.3f}".format, na_rep=""))

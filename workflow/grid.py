@@ -26,7 +26,6 @@ VERSION = 2  # of the form of config/*.yaml, see config/schema.json
 PATHS = ("data_dir", "model_dir", "device")  # where a unit runs, not what it computes
 OPTIONS = ("scale", "papers", *PATHS)
 ROOM = 2**16  # bytes
-LAYOUT = "3"  # of the project's folders, which have moved twice
 # Of a cluster, for a unit, where no config says; gpus: of one machine, which gives each unit one.
 ASKED: dict[str, Any] = {"memory": 8192, "minutes": 360, "gpu": False, "gpus": 1}
 
@@ -61,23 +60,6 @@ def check_tables(card, report):
             f"{card.name}: its card names the table {missing[0]!r}, which {report} does not write: save it "
             f"there as results/<scale>/{card.name}/tables/{missing[0]}.csv, or take it out of the card"
         )
-
-
-def forget_older_layout(folder=".snakemake"):
-    """Set aside what Snakemake noted before the project's folders moved: it would run finished units again.
-
-    Yields:
-        A line, where there was something.
-    """
-    mark, notes = Path(folder, "layout"), Path(folder, "metadata")
-    if mark.is_file() and mark.read_text(encoding="utf-8") == LAYOUT:
-        return
-    if notes.is_dir() and any(notes.iterdir()):
-        kept = notes.with_name(f"metadata.before-{LAYOUT}")
-        notes.rename(kept)
-        yield f"{kept.as_posix()} keeps an older layout: finished units stay, and none is computed twice"
-    mark.parent.mkdir(parents=True, exist_ok=True)
-    mark.write_text(LAYOUT, encoding="utf-8")
 
 
 def options(config):

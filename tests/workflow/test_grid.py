@@ -191,17 +191,3 @@ def test_any_slug_is_a_scale_and_says_what_its_units_ask_for(tmp_path, monkeypat
     assert scale == "my-own" and (entry.memory, entry.minutes, entry.gpu) == (99, grid.ASKED["minutes"], True)
     (tmp_path / "config/My scale.yaml").write_text(text)
     refused("scale='My scale' is no slug: give small letters", grid.read, {"scale": "My scale"})
-
-
-def test_what_snakemake_noted_before_the_folders_moved_runs_nothing_again(tmp_path):
-    notes = tmp_path / ".snakemake/metadata"
-    notes.mkdir(parents=True)
-    assert list(grid.forget_older_layout(notes.parent)) == []  # there is nothing to forget
-    (notes.parent / "layout").unlink()
-    (notes / "some").touch()
-    (line,) = grid.forget_older_layout(notes.parent)
-    assert line.endswith("none is computed twice") and not notes.exists()
-    assert (notes.parent / "metadata.before-3/some").is_file()
-    notes.mkdir()
-    (notes / "new").touch()
-    assert list(grid.forget_older_layout(notes.parent)) == [] and (notes / "new").is_file()
