@@ -75,6 +75,8 @@ def main(arguments=None):
     except BrokenPipeError:  # `faithlib tasks | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except SystemExit as end:  # of a notebook, or of --help
+        return _say(end.code, 2) if isinstance(end.code, str) else end.code or 0
     except (ValueError, OSError, NotImplementedError, ImportError, FloatingPointError) as error:
         return _say(error, 2)
 
@@ -260,8 +262,8 @@ def _run(parsed):
     from faithlib.tasks import files
     from faithlib.tasks.table import TASKS
 
-    card, root, notebook = _notebook(parsed.paper)
-    execute = _module(root / "workflow/execute.py")
+    card, notebook = _notebook(parsed.paper)
+    execute = _workflow("execute")
     defaults = execute.defaults(notebook)
     texts = [name for name, value in defaults.items() if isinstance(value, str)]
     parameters = _parameters(parsed.parameters, texts)
@@ -280,35 +282,35 @@ def _run(parsed):
         chosen["model"] = _folder(parsed.model)
     if twice := sorted(set(chosen) & set(parameters)):
         raise ValueError(f"{twice[0]} is given twice: leave -p {twice[0]}=… out")
-    parameters = {"results_dir": (output / "results").as_posix(), **parameters, **chosen}
+    known = _of_record(parsed.like, parsed.paper, defaults) if parsed.like else {}
+    parameters = {**known, "results_dir": (output / "results").as_posix(), **parameters, **chosen}
     execute.check(notebook, parameters)
     wanted = defaults | parameters | {"results_dir": "results"}  # a grid's; here it may be elsewhere
-    units = _module(root / "workflow/units.py")
-    units.check(card, wanted, defaults)
+    _workflow("units").check(card, wanted, defaults)
     if files.is_path(wanted["task"]):
         files.read(wanted["task"], card.kind)
     place = output / parsed.paper / "experiment.ipynb"
     again = ["--again"] if parsed.again else []
     with chdir(Path.cwd()):  # it goes into the notebook's folder
-        try:
-            execute.main([notebook, str(place), json.dumps(parameters), *again])
-        except SystemExit as end:
-            if isinstance(end.code, str):
-                raise ValueError(end.code) from None
-            return end.code
+        execute.main([notebook, str(place), json.dumps(parameters), *again])
+
+
+def _of_record(path, paper, defaults):
+    """The parameters of a record that the paper's notebook takes."""
+    from faithlib.store import read_record
+
+    record = read_record(Path(path))
+    if record["paper"] != paper:
+        raise ValueError(f"--like {path!r} is a record of {record['paper']}: faithlib run {record['paper']}")
+    return {n: v for n, v in {**record["params"], "scale": record["scale"]}.items() if n in defaults}
 
 
 def _compare(parsed):
     from faithlib import clone
 
     folder, output = Path(parsed.folder).absolute(), Path(parsed.output).absolute()
-    root = clone.enter()
-    sys.path.insert(0, str(root / "workflow"))
-    with chdir(root):
-        try:
-            _module(root / "workflow/compare.py").compare(folder, output)
-        except SystemExit as end:
-            raise ValueError(str(end.code)) from None
+    with chdir(clone.enter()):
+        _workflow("compare").compare(folder, output)
 
 
 def _renamed(data, columns, folder, kind):
@@ -333,7 +335,7 @@ def _renamed(data, columns, folder, kind):
 
 
 def _notebook(paper):
-    """(a paper's card, the root of the clone that has it, its experiment)."""
+    """(a paper's card, its experiment)."""
     from faithlib import clone
 
     root = clone.enter()
@@ -341,7 +343,7 @@ def _notebook(paper):
 
     if importlib.util.find_spec("papermill") is None:
         raise ValueError("papermill is not installed: pip install 'faithlib[notebooks]'")
-    return papers.card(paper), root, str(root / "notebooks" / paper / "experiment.ipynb")
+    return papers.card(paper), str(root / "notebooks" / paper / "experiment.ipynb")
 
 
 def _path(data, tasks):
@@ -357,12 +359,14 @@ def _folder(model):
     return path.resolve().as_posix() if path.is_dir() else model
 
 
-def _module(path):
-    """A Python file outside the package, as a module."""
-    spec = importlib.util.spec_from_file_location(f"faithlib_{path.stem}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def _workflow(name):
+    """A module of the clone's folder workflow."""
+    from faithlib import clone
+
+    folder = str(clone.enter() / "workflow")
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    return importlib.import_module(name)
 
 
 # Lists --------------------------------------------------------------------------------------------

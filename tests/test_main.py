@@ -131,8 +131,7 @@ def test_evaluate_takes_a_metric_that_registers(here, capsys):
 
 
 def test_the_version(capsys):
-    with pytest.raises(SystemExit, match="0"):
-        main(["--version"])
+    assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"faithlib {faithlib.__version__}\n"
 
 
@@ -263,6 +262,19 @@ def test_run_executes_a_paper_on_own_data(here, capsys):
     assert main(command) == 0 and "nothing to do" in capsys.readouterr().out
 
 
+def test_run_takes_the_parameters_of_a_record_in_a_process_of_its_own(here):
+    record = ROOT / "results/small/attributions/relation.tiny-bert.s0.json"
+    asked = [sys.executable, "-m", "faithlib", "run", "attributions", "--like", str(record)]
+    done = subprocess.run([*asked, "-p", "examples=-3"], capture_output=True, text=True)
+    assert done.returncode == 2 and "examples=-3" in done.stderr and done.stderr.count("\n") == 1
+    defaults = {"scale": "quick", "epochs": 1, "seed": 5}
+    params = json.loads(record.read_text())["params"]
+    taken = command._of_record(record, "attributions", defaults)
+    assert taken == {"scale": "small", "epochs": params["epochs"], "seed": params["seed"]}
+    with pytest.raises(ValueError, match="is a record of attributions: faithlib run attributions"):
+        command._of_record(str(record), "fmm", defaults)
+
+
 def test_run_names_one_column_and_finds_the_others(here):
     pd.DataFrame({"review": ["good", "bad"], "label": ["up", "down"]}).to_csv("mine.csv", index=False)
     path = command._renamed("mine.csv", {"text": "review"}, here / "out", "classification")
@@ -288,7 +300,7 @@ def test_run_ends_as_the_notebook_does(here, capsys, monkeypatch, end, status):
         def main(arguments):
             raise SystemExit(end)
 
-    monkeypatch.setattr("faithlib.__main__._module", lambda path: Execute)
+    monkeypatch.setattr("faithlib.__main__._workflow", lambda name: Execute)
     assert main(["run", "fmm"]) == status
     assert capsys.readouterr().err == ("faithlib: a cell failed: why\n" if status == 2 else "")
 
