@@ -83,8 +83,8 @@ class Claim:
 
     def __post_init__(self):
         if self.quantifier not in QUANTIFIERS:
-            names = ", ".join(QUANTIFIERS)
-            raise ValueError(f"claim {self.claim!r} is {self.quantifier!r}: use one of {names}")
+            told = f"claim {self.claim!r} is {self.quantifier!r}"
+            raise ValueError(f"{told}: use one of {', '.join(QUANTIFIERS)}")
         wanted = {*VALUES} | ({"example"} if self.design != "seeds" else set())
         if not isinstance(self.values, dict) and (missing := ", ".join(sorted(wanted - {*self.values}))):
             raise ValueError(f"the values of claim {self.claim!r} have no column {missing}")
@@ -103,8 +103,11 @@ def long(by_case):
     0     0    0.1     sst  bert
     1     1    0.2     sst  bert
     """
-    parts = [x.reset_index(name="value").assign(dataset=d, model=m) for (d, m), x in by_case.items()]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*VALUES, "example"])
+    if not by_case:
+        return pd.DataFrame(columns=[*VALUES, "example"])
+    table = pd.concat(by_case.values()).reset_index(name="value")
+    names = [case for case, x in by_case.items() for _ in range(len(x))]
+    return table.join(pd.DataFrame(names, columns=["dataset", "model"]))
 
 
 # Intervals ----------------------------------------------------------------------------------------
@@ -204,9 +207,7 @@ def accepted(values, gate):
 
 def of_accepted(claim, gate):
     """A claim about the data sets that pass the gate; one about {Case: Interval} as it is."""
-    if isinstance(claim.values, dict):
-        return claim
-    return replace(claim, values=accepted(claim.values, gate))
+    return claim if isinstance(claim.values, dict) else replace(claim, values=accepted(claim.values, gate))
 
 
 # Rows ---------------------------------------------------------------------------------------------

@@ -225,10 +225,10 @@ def _rivals(compare, found, gains):
         return {}
     leads = {}
     for key in gains:
-        others = [m for m in found[key] if registry.described(m).family == GRADIENT]
-        for other in others:
-            dropped = [m for m in others if m != other]
-            leads.setdefault(other, {})[key] = compare(found[key].drop(columns=dropped))
+        table = found[key] if compare is _occlusion else found[key][_absolute(found[key])]
+        best = _best(table, lambda entry: entry.occlusion)
+        for other in [m for m in table if registry.described(m).family == GRADIENT]:
+            leads.setdefault(other, {})[key] = best - table[other]
     leads = {other: long(lead).dropna() for other, lead in leads.items()}
     return {other: lead for other, lead in leads.items() if len(lead)}
 
@@ -238,8 +238,11 @@ def _occlusion(table):
 
 
 def _absolute_occlusion(table):
-    absolute = table[[measure for measure in table if not registry.described(measure).signed]]
-    return _occlusion(absolute)
+    return _occlusion(table[_absolute(table)])
+
+
+def _absolute(measures):
+    return [measure for measure in measures if not registry.described(measure).signed]
 
 
 def _best(table, wanted):

@@ -114,9 +114,9 @@ def _by_model(claim):
 
 def _of(rivals, part):
     """The leads over each rival on the tasks and models of a part."""
-    cases = part[["dataset", "model"]].drop_duplicates()
-    kept = {name: own.merge(cases) for name, own in rivals.items()}
-    return {name: own for name, own in kept.items() if len(own)}
+    cases = set(part.dataset + part.model)
+    kept = {name: own[(own.dataset + own.model).isin(cases)] for name, own in rivals.items()}
+    return {name: own.reset_index(drop=True) for name, own in kept.items() if len(own)}
 
 
 def _claim(claim, cases, published=None, **more):
@@ -137,11 +137,9 @@ def _lead(claim, cases, best, is_other, published=None, **more):
 def _most_faithful(ratios, more):
     known = _published_lead("noiser", ["dataset", "model"], "attribution", "table_1")
     known = known if more["baseline"] == RANDOM else {}
-    lead = partial(_lead, cases=ratios, best=NOISER, is_other=lambda pair: pair[0] != NOISER[0])
-    return [
-        lead("Noiser is the most faithful (lead over the best other, log ratio)", published=known, **more),
-        lead("Noiser is the most faithful everywhere", published=known, quantifier="everywhere", **more),
-    ]
+    claim = "Noiser is the most faithful (lead over the best other, log ratio)"
+    lead = _lead(claim, ratios, NOISER, lambda pair: pair[0] != NOISER[0], known, **more)
+    return [lead, replace(lead, claim="Noiser is the most faithful everywhere", quantifier="everywhere")]
 
 
 def _best_bounding(ratios, more):

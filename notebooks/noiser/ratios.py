@@ -97,8 +97,9 @@ def long(cases):
     columns = ["dataset", "model", "seed", "example"]
     if not cases:
         return pd.DataFrame(columns=[*columns, "value"])
-    table = pd.concat(cases, names=columns).reset_index(name="value")
-    return table.astype({"example": str})
+    keys = [(*case, str(unit)) for case, units in cases.items() for unit in units.index]
+    table = pd.DataFrame(keys, columns=columns)
+    return table.assign(value=np.concatenate([units.to_numpy(float) for units in cases.values()]))
 
 
 def intervals(cases, name):
