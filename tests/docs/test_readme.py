@@ -103,9 +103,11 @@ def test_what_to_report_follows_the_records(load, tmp_path):
     for name, of in zip(metric.KINDS, (rows, causal), strict=True):
         table = pd.DataFrame([*of, ("random", *[1.0] * 7)], columns=columns)
         table.to_csv(folder / f"{name}.csv", index=False)
+    cells = {"metric": "aopc_sufficiency", "classes": [2, 3], "ladder": "all", "accuracy": [0.81, 0.99]}
+    pd.DataFrame(cells).to_csv(folder / "metrics.csv", index=False)
     told = metric.finding(tmp_path)
     assert told.startswith("**Report AOPC, sufficiency.** On planted words, the easy case, it ranks 97 %")
-    assert "in at least 90 % of texts" in told
+    assert "than the hardest noise in 90 % of texts" in told and "default, it ranks 81 % correctly" in told
     assert "**Not log ratio** for language models: it ranks 90 % correctly" in told and told.endswith(
         "in 10 %."
     )
