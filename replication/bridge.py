@@ -12,10 +12,13 @@ stands, where ours does, and steps:
         - {choice: definition, what: that of the release, to: {definition: released}}
 
 A value is the mean of a column over the rows of `where`, less that of the rows with the entries `minus`. A
-step is the difference of two such values on the same texts and model: `to` and `from` change the `where` of
-ours, `value` and `from_value` its column; with a `table` of its own a step has a `where` of its own.
-`place` is "published", "benchmarks" or, by default, the report's tables. A bridge's own `where` holds in all
-of them. A choice without a step that is not said to be the `same` as the paper's is unknown.
+step is the difference of two such values: `to` and `from` change the `where` of ours, `value` and
+`from_value` its column; without a `from` of either kind it starts at our value. With a `table` of its own a
+step has a `where` of its own: the first such step goes to other texts or models, on which those after it
+were measured. `place` is "published", "benchmarks" or, by default, the report's tables. A bridge's own
+`where` holds in all of them.
+A choice without a step that is not said to be the `same` as the paper's is unknown, and so is one of which a
+step changes a `part`.
 """
 
 from dataclasses import dataclass, field
@@ -33,7 +36,7 @@ from replication.results import project_root
 from replication.tables import number
 from replication.wording import WORDING
 
-CHOICES, CAPTION = WORDING["bridge"]["choices"], WORDING["captions"]["bridge"]  # in the order of the steps
+CHOICES, CAPTION = WORDING["bridge"]["choices"], WORDING["captions"]["bridge"]
 COLUMNS = ["claim", "choice", "what", "value", "difference"]
 OURS, LEFT, PUBLISHED = "ours", "left", "published"
 
@@ -45,7 +48,7 @@ class Bridge:
     Attributes:
         claim: in words.
         ours, published: the two values.
-        steps: [(choice, what changes, difference)] in the order of CHOICES.
+        steps: [(choice, what changes, difference)].
         unknown: choices that nobody measured and that are not the same as the paper's.
         margin: a difference that counts as none.
     """
@@ -81,8 +84,8 @@ class Bridge:
         parts = ", ".join(f"{choice} {by}" for choice, by in by_choice.items() if float(by))
         explained = self.explained().sum()
         does = "explain" if explained * (self.published - self.ours) >= 0 else "move ours the other way, by"
-        text = f"Published {published}, ours {ours}: a gap of {gap}. Measured choices {does} "
-        text += f"{number(explained)}: {parts or 'none changes it'}. "
+        said = f"{does} {number(explained)}: {parts or 'none changes it'}"
+        text = f"Published {published}, ours {ours}: a gap of {gap}. Measured choices {said}. "
         if abs(self.left) <= self.margin:
             return f"{text}With them the published value is reached."
         unknown = f" (not measured: {', '.join(self.unknown)})" if self.unknown else ""
@@ -132,25 +135,23 @@ def show(paper: str, folder: Path, drawn: Path) -> pd.DataFrame:
 
 def of_entry(entry, paper, folder):
     """The Bridge of one entry of bridge.yaml."""
-    everywhere, steps = entry.get("where", {}), []
-    printed = {"place": "published"} | entry["published"]
-    printed["where"] = everywhere | printed["where"]
-    ours = entry["ours"] | {"where": everywhere | entry["ours"]["where"]}
+    everywhere, steps, known = entry.get("where", {}), [], set(entry.get("same", {}))
+    specs = {"place": "published"} | entry["published"], entry["ours"]
+    printed, ours = (spec | {"where": everywhere | spec["where"]} for spec in specs)
+    values = _value(ours, paper, folder), _value(printed, paper, folder)
     for step in entry.get("steps", []):
         if step["choice"] not in CHOICES:
             raise ValueError(f"{paper}, step {step['choice']!r}: use one of {', '.join(CHOICES)}")
-        changed = ours | {name: step[name] for name in ("table", "value", "place") if name in step}
+        changed = {"value": "value"} | ours | {n: step[n] for n in ("table", "value", "place") if n in step}
         where = everywhere if "table" in step else ours["where"]
         after = _value(changed | {"where": where | step["to"]}, paper, folder)
-        if "from_value" in step:
-            changed["value"] = step["from_value"]
-        before = _value(changed | {"where": where | step.get("from", {})}, paper, folder)
+        start = changed | {"where": where | step.get("from", {})}
+        start["value"] = step.get("from_value", changed["value"])
+        before = _value(start, paper, folder) if {"from", "from_value"} & set(step) else values[0]
         if not np.isnan(after - before):
             steps.append((step["choice"], step["what"], after - before))
-    steps.sort(key=lambda step: CHOICES.index(step[0]))
-    known = {choice for choice, *_ in steps} | set(entry.get("same", {}))
+            known |= set() if "part" in step else {step["choice"]}
     unknown = tuple(choice for choice in CHOICES if choice not in known)
-    values = _value(ours, paper, folder), _value(printed, paper, folder)
     return Bridge(entry["claim"], *values, steps, unknown, entry.get("margin", 0.0))
 
 

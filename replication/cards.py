@@ -174,10 +174,9 @@ def claims_table(claims):
 def claims_tables(claims: pd.DataFrame) -> str:
     """The `claims_table` of the first definition, which is the paper's, and those of others, folded."""
     (_, first), *others = claims.groupby("definition", sort=False)
-    tables = [claims_table(first)]
-    for name, part in others:
-        tables.append(fold(claims_table(part), f"Definition {name}: {counted(len(part), 'claim')}"))
-    return "\n".join(tables + looks_note(claims))
+    titles = [f"Definition {name}: {counted(len(part), 'claim')}" for name, part in others]
+    folds = [fold(claims_table(part), title) for (_, part), title in zip(others, titles, strict=True)]
+    return "\n".join([claims_table(first), *folds, *looks_note(claims)])
 
 
 def read_claims(path):
@@ -196,12 +195,14 @@ def read_block(folder):
     quoted = [text for study in studies for text in study.text[study.paper == folder.name]]
     notes = [*_computed(records), *_untested(folder, records), *quoted]
     rows = of_headline(claims, headline)
-    path = folder / "tables" / f"{BRIDGE}.csv"  # the first bridge is that of the paper's main claim, if any
-    steps = pd.read_csv(path)[:1].itertuples() if path.is_file() else ()
+    path = folder / "tables" / f"{BRIDGE}.csv"  # the first is of the main claim
+    steps = pd.read_csv(path).drop_duplicates("claim") if path.is_file() else pd.DataFrame()
     main = [row["published"] for one, row in rows if one.main and row]
     none = "no number is published for the claim; " * (bool(main) and all(map(math.isnan, main)))
-    why = [f"**Why do ours differ?** {none}*{first.claim}*: {first.sentence}" for first in steps]
-    before = [*_models(folder, records, rows), *why, *_picture(folder)]
+    reasons = [f"*{one.claim}*: {one.sentence}" for one in steps.itertuples()]
+    why = [f"**Why do ours differ?** {none}{reason}" for reason in reasons[:1]]
+    others = [fold("\n\n".join(reasons[1:]), "Why other numbers differ")] * (len(reasons) > 1)
+    before = [*_models(folder, records, rows), *why, *_picture(folder), *others]
     return card_block(claims, headline, notes, before, _claimed(folder, rows))
 
 
@@ -224,8 +225,8 @@ def _claimed(folder, headline):
     """[a paper's main claim, in its card's words, and what became of the headline claims that test it]."""
     claims = papers.card(folder.name).claims
     tests = [f"*{labelled(one.claim)}*: {finding(row)}" for one, row in headline if one.main and row]
-    holds = [f"**Does it hold?** {' '.join(tests)}"] * bool(tests)
-    return [f"**The claim.** {claim}" for claim in claims[:1]] + holds
+    said = [f"**The claim.** {claim}" for claim in claims[:1]]
+    return [*said, f"**Does it hold?** {' '.join(tests)}"] if tests else said
 
 
 def _models(folder, records, headline):
@@ -241,8 +242,8 @@ def _models(folder, records, headline):
     absent = ", ".join(name for name in theirs if name not in ours)
     cases = [case.split(" ")[0] for _, row in headline if row for case in row["cases"].split(JOIN)]
     on = ", ".join(map(dataset_title, dict.fromkeys(case for case in cases if case in TASKS)))
-    about = ", ".join(ours) + f" on {on}" * bool(on) + "." + f" Not run: {absent}." * bool(absent)
-    return [f"**Tested on** {about}"]
+    about = f"**Tested on** {', '.join(ours)}" + f" on {on}" * bool(on)
+    return [f"{about}." + f" Not run: {absent}." * bool(absent)]
 
 
 def _picture(folder):
@@ -276,12 +277,15 @@ def finding(row):
     >>> row = {"verdict": "holds", "published": 0.1, "value": 0.2, "ci_low": 0.1, "ci_high": 0.3}
     >>> finding(row | {"looks": 1, "model": "bert"})
     '🟩 **Holds**: published +0.100, ours +0.200 [+0.100, +0.300] with bert.'
+    >>> finding(row | {"looks": 1, "model": "", "not_shown_with": "ties; sign"}).split("; ")[1]
+    'undecided with another choice of ties or sign.'
     """
     published = "" if math.isnan(row["published"]) else f"published {number(row['published'])}, "
     model = f" with {model_title(row['model'])}" if row["model"] else ""
     depends = row["verdict"] == verdicts.DEPENDS
     word = row["verdict"].capitalize() + " on a choice left open" * depends
-    other = f"; with {row['otherwise']}" if depends and row.get("otherwise") else ""
+    turned = row.get("otherwise" if depends else "not_shown_with", "").replace("; ", " or ")
+    other = ("; with " if depends else "; undecided with another choice of ") + turned if turned else ""
     return f"{SQUARES[row['verdict']]} **{word}**: {published}ours {_ours(row)}{model}{other}."
 
 
@@ -395,8 +399,7 @@ def _cells(row):
     p = getattr(row, "p_holm", math.nan)
     holm = "" if math.isnan(p) else f"{p:.3f}" if p >= 0.001 else "< 0.001"
     options = "" if row.verdict == verdicts.UNTESTED else summary(cells)
-    others = _cases(row.other_cases)
-    others = f"without an interval: {others}" if others and row.cases else others
+    others = "without an interval: " * bool(row.cases and row.other_cases) + _cases(row.other_cases)
     data = "; ".join(filter(None, [_cases(row.cases), others]))
     return labelled(row.claim), verdict, _ours(cells), published, data, holm, options
 

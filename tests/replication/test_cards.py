@@ -12,7 +12,7 @@ from faithlib.report.markdown import with_block
 from replication import cards, papers
 from replication.cards import BLOCK, WHOLE, card_block, read_block
 from replication.claims import CLAIMS
-from replication.results import project_root
+from replication.results import project_root, read_record
 
 BEGIN, END = f"<!-- {BLOCK} -->", "<!-- end -->"
 WRITTEN = [
@@ -136,6 +136,21 @@ def is_a_result(text, values):
     digits, at = len(number.partition(".")[2]), float(number)
     tried = [100 * values, 100 * (1 - values)] if share else [values]
     return any((abs(abs(some) - at) <= 0.5 * 10**-digits + 1e-9).any() for some in tried)
+
+
+PAGES = [project_root() / "README.md", *sorted((project_root() / "notebooks").glob("*/README.md"))]
+AGAIN = re.compile(r"^faithlib run (\w+) --like (\S+) .* took (\d+) minutes on (?:a CPU|an (\w+))$", re.M)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
+def test_a_unit_to_run_again_is_committed_and_took_these_minutes(page):
+    text = page.read_text(encoding="utf-8")
+    units = AGAIN.findall(text)
+    assert len(units) == text.count(" --like ")
+    for paper, path, minutes, gpu in units:
+        record = read_record(project_root() / path)
+        assert record["paper"] == paper and round(record["volatile"]["seconds"] / 60) == int(minutes)
+        assert record["provenance"]["device"].endswith(gpu or "cpu")
 
 
 @pytest.mark.parametrize("paper", papers.names())
