@@ -1,7 +1,7 @@
 """The command line.
 
     faithlib evaluate --model my-model --data reviews.csv --label stars --attributions lime,my.py:method
-    faithlib run saloss --data reviews.csv --text review --label stars --model my-model -p epochs=3
+    faithlib run saloss --data reviews.csv --label stars --model my-model -p epochs=3 -p learning_rate=2e-5
     faithlib compare out
     faithlib ground-truth --metric my.py:metric
     faithlib attributions | metrics | tasks | papers
@@ -287,6 +287,8 @@ def _run(parsed):
     execute.check(notebook, parameters)
     wanted = defaults | parameters | {"results_dir": "results"}  # a grid's; here it may be elsewhere
     _workflow("units").check(card, wanted, defaults)
+    if card.demand:
+        card.demand([wanted])
     if files.is_path(wanted["task"]):
         files.read(wanted["task"], card.kind)
     place = output / parsed.paper / "experiment.ipynb"

@@ -179,8 +179,7 @@ def draw(bridge):
     axis.set_yticks(range(len(table)), [_words(row) for row in table.itertuples()])
     axis.invert_yaxis()
     axis.use_sticky_edges = False
-    axis.margins(x=0.2)
-    axis.set(xlabel=fill(bridge.claim, 70), title="From our number to the published one")
+    axis.set(xlabel=fill(bridge.claim, 70), xmargin=0.2, title="From our number to the published one")
     return figure
 
 

@@ -174,8 +174,7 @@ def claims_table(claims):
 def claims_tables(claims: pd.DataFrame) -> str:
     """The `claims_table` of the first definition, which is the paper's, and those of others, folded."""
     (_, first), *others = claims.groupby("definition", sort=False)
-    titles = [f"Definition {name}: {counted(len(part), 'claim')}" for name, part in others]
-    folds = [fold(claims_table(part), title) for (_, part), title in zip(others, titles, strict=True)]
+    folds = [fold(claims_table(of), f"Definition {name}: {counted(len(of), 'claim')}") for name, of in others]
     return "\n".join([claims_table(first), *folds, *looks_note(claims)])
 
 
@@ -274,7 +273,7 @@ def counts(claims):
 def finding(row):
     """What became of a headline claim, in a few words: verdict, published, ours, and on which model.
 
-    >>> row = {"verdict": "holds", "published": 0.1, "value": 0.2, "ci_low": 0.1, "ci_high": 0.3}
+    >>> row = {"verdict": "holds", "published": 0.1, "value": 0.2, "ci_low": 0.1, "ci_high": 0.3, "cases": ""}
     >>> finding(row | {"looks": 1, "model": "bert"})
     '🟩 **Holds**: published +0.100, ours +0.200 [+0.100, +0.300] with bert.'
     >>> finding(row | {"looks": 1, "model": "", "not_shown_with": "ties; sign"}).split("; ")[1]
@@ -405,8 +404,10 @@ def _cells(row):
 
 
 def _ours(row):
-    """The value and its interval, with the level where it is not 95 %."""
+    """The value and its interval, with the level where it is not 95 %; a case of m has Holm's first step."""
     if math.isnan(row["ci_low"]):
         return number(row["value"])
-    wider = f" ({100 * level(row['looks']):.4g} %)" if row["looks"] > 1 else ""
+    several = (row.get("quantifier") == verdicts.SOMEWHERE) * row["cases"].count(JOIN)
+    percent = 100 - 100 * (1 - level(row["looks"])) / (1 + several)
+    wider = f" ({percent:.4g} %)" if several or row["looks"] > 1 else ""
     return f"{number(row['value'])} [{number(row['ci_low'])}, {number(row['ci_high'])}]{wider}"

@@ -74,7 +74,7 @@ def by_case(seeds):
 
 def _check(name, count, computed, declared, before):
     """Raise ValueError for a case that mixes places, and for a look that is not declared."""
-    if len(computed) > 1:
+    if len({(device, torch.partition("+")[0]) for device, torch in computed}) > 1:  # 2.13.0+cpu is 2.13.0
         places = "; ".join(f"{device}, torch {torch}" for device, torch in sorted(computed))
         fix = "compute those of one of them again, or give them a variant"
         raise ValueError(f"{name}: its seeds ran on different devices or versions of torch ({places}): {fix}")

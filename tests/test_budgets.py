@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 BUDGETS = {
-    "faithlib/*.py": 964,
+    "faithlib/*.py": 966,
     "faithlib/attributions": 1_153,
     "faithlib/corpora": 461,
     "faithlib/engine": 376,
@@ -22,8 +22,8 @@ BUDGETS = {
     "faithlib/models": 1_485,
     "faithlib/report": 584,
     "faithlib/statistics": 398,
-    "faithlib/study": 2_070,
-    "faithlib/tasks": 966,
+    "faithlib/study": 2_068,
+    "faithlib/tasks": 969,
     "faithlib/training": 803,
     "replication": 2_194,
     "notebooks/attributions": 131,
@@ -37,7 +37,7 @@ BUDGETS = {
     "notebooks/tutorials": 1_143,  # 315 of them were in the lessons' cells
     "notebooks' code": 3_482,
     "workflow": 2_325,  # 27 of them: records that no table has yet; compare, each number beside its interval
-    "tests": 29_220,
+    "tests": 29_230,
     "docs": 1_265,  # 20 of them: values on hover, and verdicts as squares without a font
     "benchmarks": 1_753,
     "javascript": 238,

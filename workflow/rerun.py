@@ -101,7 +101,7 @@ def incomparable(then, now):
 
     then, now: their provenance. A record that does not name its processor may be of any.
     """
-    torch, torch_now = (about["versions"]["torch"] for about in (then, now))
+    torch, torch_now = (about["versions"]["torch"].partition("+")[0] for about in (then, now))
     if torch != torch_now:
         return f"another version of torch (record: {torch}, here: {torch_now})"
     if "processor" not in then:

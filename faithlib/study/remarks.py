@@ -48,11 +48,8 @@ def in_words(part):
 def notes(parts, at_chance):
     """What to know before the table is read, in sentences; printed but for where weights are from."""
     names, data = ", ".join(part.name for part in parts), parts[0].texts.name or "these texts"
-    notes = []
-    if at_chance:
-        notes.append(
-            f"{names} on {data}: {at_chance}. No value is given: what explains such predictions says nothing."
-        )
+    void = "No value is given: what explains such predictions says nothing."
+    notes = [f"{names} on {data}: {at_chance}. {void}"] if at_chance else []
     notes += dict.fromkeys(remark for part in parts for remark in _remarks(part, at_chance) if remark)
     for note in notes:
         print(note, flush=True)
@@ -76,12 +73,13 @@ def _remarks(part, at_chance):
     if again := repeated(part):
         yield f"{len(again)} of {n} texts are equal to others: they count once."
     if part.evidence is not None:
-        marked = map(evidence_tokens, part.encodings, part.evidence)
-        pairs = [(tokens, e.maskable) for tokens, e in zip(marked, part.encodings, strict=True)]
-        if whole := sum(maskable.any() and (tokens == maskable).all() for tokens, maskable in pairs):
+        marked = zip(map(evidence_tokens, part.encodings, part.evidence), part.encodings, strict=True)
+        if whole := sum(e.maskable.any() and (tokens == e.maskable).all() for tokens, e in marked):
             yield f"Evidence is every token of {whole} of {n} texts: all attributions are alike there."
         for row in without_evidence(part.encodings, part.evidence) if part.cut else ():
             yield f"Texts with {row['what']} ({row['why']}): {row['n']} of {n}."
+    if part.masked and (part.asked.targets is not None or part.asked.contrast is not None):
+        yield "RACU and MaSF explain the labels of the texts, as in their papers, and not the targets."
     yield from explained.seams(part.model, part.texts, part.encodings, part.asked.targets, part.asked.blank)
 
 

@@ -58,7 +58,8 @@ def load_data(
     if isinstance(source, str) and source in TASKS:
         if needless := [k for k, v in {**named, "labels": labels}.items() if v not in (None, "text")]:
             raise ValueError(
-                f"{needless[0]} is for data of your own, task {source!r} has its columns: leave it out"
+                f"{needless[0]} is for data of your own, task {source!r} has its columns: leave it out, or "
+                f"write ./{source} for a file or folder of this name"
             )
         return load(source, **settings)
     if other := set(settings) - {"sizes", "seed"}:

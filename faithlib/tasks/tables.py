@@ -209,6 +209,8 @@ def _read_csv(path, separator):
                 row = row or [""] * (len(header) == 1)  # a blank line is a cell of one column, else nothing
                 if row and len(row) != len(header):
                     raise csv.Error(f"{len(row)} cells and not {len(header)}")
+                if separator == "\t" and any("\t" in cell and "\n" in cell for cell in row):
+                    raise csv.Error("a cell holds tabs and line ends: a quote before it is never closed")
                 rows += [row] if row else []
         except csv.Error as error:
             quotes = ", and write a quote inside of quotes twice" * ("expected" in str(error))

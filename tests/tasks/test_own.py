@@ -143,4 +143,10 @@ def test_sizes_above_what_there_is_mean_all(capsys):
     assert capsys.readouterr().out == "data: sizes['test'] = 9 exceeds the data: all 4 rows are used\n"
 
 
+def test_a_quote_that_is_never_closed_joins_no_rows(tmp_path):
+    path = tmp_path / "mine.tsv"
+    path.write_text('text\tlabel\n"a film\tpos\na bore , they said "\tneg\nfine\tpos\n')
+    refused("a quote before it is never closed", source=path)
+
+
 # What is refused ----------------------------------------------------------------------------------
