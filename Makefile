@@ -90,7 +90,7 @@ else
 	@$(BIN)/python -W ignore -m benchmarks.precision --data-dir "$(DATA)" --model-dir "$(MODELS)"
 	@$(BIN)/python -m benchmarks.tables
 endif
-site: .venv/installed-batch
+site: .venv/installed-batch,docs
 	@$(BIN)/python docs/make_site.py
 course: .venv/installed-batch
 	@rm -rf $(COURSE) $(COURSE).zip && mkdir -p $(COURSE)/checks $(COURSE)/pictures $(COURSE)/replication

@@ -259,11 +259,13 @@ def _ground_truth(parsed):
 
 
 def _run(parsed):
+    card, notebook = _notebook(parsed.paper)  # which puts the clone on the path
+    import execute
+    import units
+
     from faithlib.tasks import files
     from faithlib.tasks.table import TASKS
 
-    card, notebook = _notebook(parsed.paper)
-    execute = _workflow("execute")
     defaults = execute.defaults(notebook)
     texts = [name for name, value in defaults.items() if isinstance(value, str)]
     parameters = _parameters(parsed.parameters, texts)
@@ -286,7 +288,7 @@ def _run(parsed):
     parameters = {**known, "results_dir": (output / "results").as_posix(), **parameters, **chosen}
     execute.check(notebook, parameters)
     wanted = defaults | parameters | {"results_dir": "results"}  # a grid's; here it may be elsewhere
-    _workflow("units").check(card, wanted, defaults)
+    units.check(card, wanted, defaults)
     if card.demand:
         card.demand([wanted])
     if files.is_path(wanted["task"]):
@@ -308,11 +310,11 @@ def _of_record(path, paper, defaults):
 
 
 def _compare(parsed):
-    from faithlib import clone
-
     folder, output = Path(parsed.folder).absolute(), Path(parsed.output).absolute()
-    with chdir(clone.enter()):
-        _workflow("compare").compare(folder, output)
+    with chdir(_workflow()):
+        import compare
+
+        compare.compare(folder, output)
 
 
 def _renamed(data, columns, folder, kind):
@@ -338,9 +340,7 @@ def _renamed(data, columns, folder, kind):
 
 def _notebook(paper):
     """(a paper's card, its experiment)."""
-    from faithlib import clone
-
-    root = clone.enter()
+    root = _workflow()
     from replication import papers
 
     if importlib.util.find_spec("papermill") is None:
@@ -361,14 +361,14 @@ def _folder(model):
     return path.resolve().as_posix() if path.is_dir() else model
 
 
-def _workflow(name):
-    """A module of the clone's folder workflow."""
+def _workflow():
+    """Put the clone's folder workflow on the path; the clone's root."""
     from faithlib import clone
 
-    folder = str(clone.enter() / "workflow")
-    if folder not in sys.path:
+    root = clone.enter()
+    if (folder := str(root / "workflow")) not in sys.path:
         sys.path.insert(0, folder)
-    return importlib.import_module(name)
+    return root
 
 
 # Lists --------------------------------------------------------------------------------------------

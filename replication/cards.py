@@ -408,6 +408,6 @@ def _ours(row):
     if math.isnan(row["ci_low"]):
         return number(row["value"])
     several = (row.get("quantifier") == verdicts.SOMEWHERE) * row["cases"].count(JOIN)
-    percent = 100 - 100 * (1 - level(row["looks"])) / (1 + several)
+    percent = 100 - 100 * (1 - level(max(1, row["looks"]))) / (1 + several)
     wider = f" ({percent:.4g} %)" if several or row["looks"] > 1 else ""
     return f"{number(row['value'])} [{number(row['ci_low'])}, {number(row['ci_high'])}]{wider}"
