@@ -284,8 +284,8 @@ def _run(parsed):
         chosen["model"] = _folder(parsed.model)
     if twice := sorted(set(chosen) & set(parameters)):
         raise ValueError(f"{twice[0]} is given twice: leave -p {twice[0]}=… out")
-    known = _of_record(parsed.like, parsed.paper, defaults) if parsed.like else {}
-    parameters = {**known, "results_dir": (output / "results").as_posix(), **parameters, **chosen}
+    recorded = _of_record(parsed.like, parsed.paper, defaults) if parsed.like else {}
+    parameters = {**recorded, "results_dir": (output / "results").as_posix(), **parameters, **chosen}
     execute.check(notebook, parameters)
     wanted = defaults | parameters | {"results_dir": "results"}  # a grid's; here it may be elsewhere
     units.check(card, wanted, defaults)

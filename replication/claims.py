@@ -83,8 +83,8 @@ class Claim:
 
     def __post_init__(self):
         if self.quantifier not in QUANTIFIERS:
-            told = f"claim {self.claim!r} is {self.quantifier!r}"
-            raise ValueError(f"{told}: use one of {', '.join(QUANTIFIERS)}")
+            names = ", ".join(QUANTIFIERS)
+            raise ValueError(f"claim {self.claim!r} is {self.quantifier!r}: use one of {names}")
         wanted = {*VALUES} | ({"example"} if self.design != "seeds" else set())
         if not isinstance(self.values, dict) and (missing := ", ".join(sorted(wanted - {*self.values}))):
             raise ValueError(f"the values of claim {self.claim!r} have no column {missing}")

@@ -82,12 +82,12 @@ def quantities(columns):
     >>> quantities(["dataset", "acu", "acu_low", "acu_high", "racu", "ci_low", "ci_high"])
     {'acu': ('acu_low', 'acu_high'), 'racu': ('ci_low', 'ci_high')}
     """
-    columns, found = list(columns), {}
+    columns, ends = list(columns), {}
     for place, low in enumerate(columns):
         name = columns[place - 1] if low == "ci_low" else low.removesuffix("_low").removesuffix("_ci")
         if low.endswith("_low") and name in columns and name != PUBLISHED:
-            found[name] = low, f"{low.removesuffix('low')}high"
-    return found
+            ends[name] = low, f"{low.removesuffix('low')}high"
+    return ends
 
 
 def cells(paper, name, rerun, committed):

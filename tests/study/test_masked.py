@@ -57,8 +57,8 @@ def test_by_name_and_of_several_models(data):
     models = [trained(), trained()]
     asked = {"targets": [1] * len(data["test"]), "progress": False}
     study = evaluate(models, data, ["gradient_l2"], ["masked_racu"], **asked)
-    told = "RACU and MaSF explain the labels of the texts, as in their papers, and not the targets."
-    assert told in study.notes
+    note = "RACU and MaSF explain the labels of the texts, as in their papers, and not the targets."
+    assert note in study.notes
     row, second = study.table.itertuples()  # one says whether to believe the other
     apart = [part.table.value[0] for part in study.parts]
     assert row.value == pytest.approx(np.nanmean(apart)) and row.unit == "models × texts"
