@@ -37,7 +37,7 @@ BUDGETS = {
     "notebooks/tutorials": 1_143,  # 315 of them were in the lessons' cells
     "notebooks' code": 3_482,
     "workflow": 2_325,  # 27 of them: records that no table has yet; compare, each number beside its interval
-    "tests": 29_230,
+    "tests": 29_238,
     "docs": 1_265,  # 20 of them: values on hover, and verdicts as squares without a font
     "benchmarks": 1_753,
     "javascript": 238,

@@ -105,8 +105,8 @@ def read(data) -> Texts:
     elif "evidence" in frame:
         frame["evidence"] = columns.evidence(list(frame.evidence), list(frame.text), "evidence", "data")
     for column in {"target", "contrast"} & set(frame):
-        cells = columns.answers(frame[column], column, "data")
-        frame[column] = pd.Series(cells, dtype=object)  # None stays None
+        answers = columns.answers(frame[column], column, "data")
+        frame[column] = pd.Series(answers, dtype=object)  # None stays None
     return Texts(frame, name, label_names, validation, train)
 
 
@@ -154,15 +154,11 @@ def labels(texts, model):
                 f"{', '.join(names)}: load the data with labels={list(names)}"
             )
         classes = ()
-    if classes and names and fit.places(classes, names) is None:
+    other = fit.places(classes, names) is None if names else len(classes) != model.outputs
+    if classes and other:
+        own = ", ".join(names) or f"{model.outputs} without names"
         raise ValueError(
-            f"data has the classes {', '.join(classes)}, {model.name} has {', '.join(names)}: give data "
-            "and a model of the same classes"
-        )
-    if classes and not names and len(classes) != model.outputs:
-        raise ValueError(
-            f"data has the {len(classes)} classes {', '.join(classes)}, {model.name} has {model.outputs}: "
-            "give data and a model of the same classes"
+            f"data has the classes {', '.join(classes)}, {model.name} has {own}: give both the same classes"
         )
     if "label" not in texts.frame:
         return None

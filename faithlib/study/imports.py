@@ -29,7 +29,7 @@ def align(scores, texts, model, targets=None, texts_b=None, encodings=None):
               slices as the model reads tokens, else by characters.
         texts, texts_b: the texts, [str], and the auxiliary parts, which get no scores.
         model: a `Classifier` or `CausalLM`.
-        targets: (texts,) int, which column of a shap `Explanation` with several outputs is meant.
+        targets: (texts,) int: a column of a shap `Explanation`, or the first token that inseq explained.
         encodings: the texts as they are explained, where their ends are cut: scores may then have the length
             of the whole text or of what is left.
 
@@ -238,8 +238,12 @@ class _Aligner:
         values = self.array(sequence.target_attributions, i)  # (prompt + generated, generated)
         if values.ndim != 2:
             raise self.error(f"the values have shape {values.shape}: call aggregate() on the result first", i)
-        ids = np.array([token.id for token in sequence.target[: sequence.attr_pos_start]])
-        values = values[: len(ids)].sum(1)
+        start = sequence.attr_pos_start
+        ids = np.array([token.id for token in sequence.target[:start]])
+        if self.targets is not None and (first := sequence.target[start].id) != self.targets[i]:
+            explained, wanted = map(self.model.tokenizer.decode, ([first], [int(self.targets[i])]))
+            raise self.error(f"it explains {explained!r}, targets have {wanted!r}: give the same answers", i)
+        values = values[:start].sum(1)
         encoding = self.encodings[i]
         special = np.isin(ids, list(self.model.tokenizer.all_special_ids))
         if np.array_equal(ids, encoding.ids):

@@ -1,5 +1,6 @@
 """Scores from elsewhere, on the model's tokens: by hand, and as captum, inseq and shap return them."""
 
+import re
 from types import SimpleNamespace
 
 import captum.attr
@@ -179,6 +180,15 @@ def test_generated_tokens_are_summed_and_specials_may_be_absent(causal):
     assert one(causal, [bare], ["the plot"])[0].tolist() == [0, 3, 2]
     with pytest.raises(ValueError, match="its prompt has 3 tokens, tiny-llama reads 3, and they differ"):
         one(causal, [whole], ["the film"])
+
+
+def test_what_inseq_explained_is_the_target(causal):
+    ids = causal.encode(["the plot"])[0].ids.tolist()
+    whole = Sequence([*ids, 15, 13], 3, [[9.0, 9.0], [1.0, 2.0], [3.0, -1.0], [0.0, 5.0], [0.0, 0.0]])
+    assert one(causal, [whole], ["the plot"], targets=[15])[0].tolist() == [0, 3, 2]
+    explained, other = (causal.tokenizer.decode([token]) for token in (15, 13))
+    wanted = f"text 0: it explains {explained!r}, targets have {other!r}: give the same answers"
+    refused(re.escape(wanted), one, causal, [whole], ["the plot"], targets=[13])
 
 
 # shap ---------------------------------------------------------------------------------------------
