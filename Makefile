@@ -102,11 +102,11 @@ course: .venv/installed-batch
 	@$(BIN)/jupyter nbconvert --log-level ERROR --to notebook --output-dir $(COURSE) \
 	  --TagRemovePreprocessor.enabled=True --TagRemovePreprocessor.remove_cell_tags solution \
 	  --ClearOutputPreprocessor.enabled=True notebooks/tutorials/[0-9]*.ipynb
-	@sed -i.old 's#(../../figures/method/#(pictures/#' $(COURSE)/*.ipynb && rm $(COURSE)/*.old
+	@sed -i.old -e 's#(../../figures/method/#(pictures/#' -e 's#\[\([^]]*\)\](\.\./[^)]*)#\1#g' $(COURSE)/*.ipynb && rm $(COURSE)/*.old
 	@find $(COURSE) -name __pycache__ -prune -exec rm -r {} +
 	@$(BIN)/python -c "import shutil; shutil.make_archive('$(COURSE)', 'zip', '$(COURSE)/..', '$(notdir $(COURSE))')"
 	@echo $(COURSE) $(COURSE).zip
-lab: .venv/installed-batch
+lab: .venv/installed-batch,course
 	@$(BIN)/jupyter lab notebooks/welcome.ipynb
 unlock: .venv/installed-batch
 	@$(BIN)/snakemake --unlock

@@ -36,14 +36,14 @@ def bar(total, what, unit):
         >>> with bar(3, "adding", "number") as progress:
         ...     _ = progress.update(3)
     """
-    terminal = sys.stderr.isatty()
-    text = "{desc}: {n:.0f}/{total:.0f} {unit}s in {elapsed}, {remaining} left, {rate_fmt}{postfix} "
+    terminal, units = sys.stderr.isatty(), f"{unit}es" if unit.endswith("s") else f"{unit}s"
+    text = "{desc}: {n:.0f}/{total:.0f} " + units + " in {elapsed}, {remaining} left, {rate_fmt}{postfix} "
     place = {"file": sys.stderr} if terminal else {"file": sys.stdout, "bar_format": text}
     # miniters: or a bar that stands still is not drawn again
     # smoothing: or a bar with another one inside it has the rate of the seconds since its last line
     often = {"delay": 3, "mininterval": 1 if terminal else 15, "miniters": 0, "smoothing": 0}
     with tqdm(total=total, desc=what, unit=unit, disable=bool(_open), **place, **often) as progress:
-        inner = _Inner(_open[0], what, f"{total:.0f} {unit}s") if len(_open) == 1 else progress
+        inner = _Inner(_open[0], what, f"{total:.0f} {units}") if len(_open) == 1 else progress
         _open.append(progress)
         try:
             yield inner

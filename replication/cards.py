@@ -298,7 +298,7 @@ def with_counts(text, folder):
         claims, headline = read_claims(folder / match[2] / "claims.csv"), papers.headline(match[2])
         larger = read_claims(folder.with_name("base") / match[2] / "claims.csv")  # see `sizes`
         if claims.empty:
-            return f"{match[1]}no results yet{match[3]}"
+            return f"{match[1]}not complete yet{match[3]}"
         said = strip(claims, headline) if headline else counts(claims)
         if headline and folder.name == "small" and len(larger):
             said = f"small {said}<br>base {strip(larger, headline)}"

@@ -21,6 +21,14 @@ def test_an_inner_bar_stands_behind_the_line_of_the_outer_one(capsys, monkeypatc
     assert "outer: 2/4 examples in 00:50, 00:50 left" in lines[1] and "inner" not in lines[1]
 
 
+def test_what_is_counted_stands_in_the_plural(capsys):
+    with bar(2, "measuring", "pass") as progress:
+        progress.delay, progress.mininterval, progress.start_t = 0, 0, 0.0
+        progress.update(2)
+        progress.refresh()
+    assert "measuring: 2/2 passes in " in capsys.readouterr().out
+
+
 def test_what_is_inside_two_bars_and_what_is_told_to_be_silent_have_no_line():
     with bar(3, "outer", "example") as outer, bar(3, "inner", "step"), bar(3, "third", "text") as third:
         assert third.disable and not outer.disable and not outer.postfix

@@ -169,7 +169,7 @@ def baseline_embedding(model, baseline=None):
     baseline = baseline or model.baseline
     table = model.embedding_table
     if baseline == "zero":
-        return torch.zeros(table.shape[1], device=model.device)
+        return torch.zeros(table.shape[1], dtype=torch.float32, device=model.device)
     kind, other = ("mask", "pad") if baseline == "token" else ("pad", "token")
     token = getattr(model, f"{kind}_id")
     if token is None:

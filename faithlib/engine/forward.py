@@ -115,9 +115,7 @@ class Cache:
     def of(self, model):
         """The stored outputs of `model`; raises ValueError if they are of another model."""
         if self.model not in (None, model):
-            raise ValueError(
-                f"the cache holds outputs of {self.model.name}, not of {model.name}: make a new Cache()"
-            )
+            raise ValueError(f"the cache is of {self.model.name}, not {model.name}: make a new Cache()")
         self.model = model
         return self.outputs
 

@@ -72,9 +72,7 @@ def evidence_tokens(encoding: Any, words: Sequence) -> np.ndarray:
     if indices.ndim < 2:
         return encoding.maskable & np.isin(encoding.words, indices)
     if encoding.spans is None:
-        raise ValueError(
-            f"evidence {list(words)!r}: this model does not know characters, give indices of words"
-        )
+        raise ValueError(f"evidence {list(words)!r}: this model knows no characters: give indices of words")
     (first, last), (start, end) = encoding.spans.T[..., None], indices.T  # (tokens, 1), (spans,)
     return encoding.maskable & ((first < end) & (start < last)).any(1)
 

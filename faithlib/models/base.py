@@ -280,9 +280,7 @@ class Transformer:
     def check(self, encodings):
         """Raise ValueError for an example without maskable tokens and for one longer than the model takes."""
         if not isinstance(encodings, (list, tuple)) or not all(isinstance(e, Encoding) for e in encodings):
-            raise ValueError(
-                f"encodings={str(encodings)[:40]!r}: give what model.encode(texts) returns, a list"
-            )
+            raise ValueError(f"encodings={str(encodings)[:40]!r}: give the list that model.encode returns")
         for i, e in enumerate(encodings):
             if not e.maskable.any():
                 raise ValueError(f"example {i} has no maskable token: remove empty texts before explaining")
@@ -309,7 +307,7 @@ def check_examples(
     empty = [i for i, e in enumerate(encodings) if not e.maskable.any()]
     if empty:
         raise ValueError(
-            f"{len(empty)} texts have no maskable token (first: example {empty[0]}): remove these rows"
+            f"{len(empty)} of {len(encodings)} texts have no maskable token (first: {empty[0]}): drop them"
         )
     lengths = np.array([len(e.ids) for e in encodings])
     long = np.flatnonzero(lengths > classifier.max_length)

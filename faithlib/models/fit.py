@@ -85,6 +85,8 @@ def _problem(model):
 
     batch, by_ids = model.collate(encodings), "input_ids" in signature(model.model.forward).parameters
     logits, ones = model.logits(batch), torch.ones(*batch.ids.shape, 1, device=batch.ids.device)
+    if not torch.isfinite(logits).all():
+        return "its logits are NaN or infinite, as after a training that failed"
     for row, encoding in zip(logits, encodings, strict=True):
         alone = model.collate([encoding])
         if not close(model.logits(alone)[0], row):
@@ -222,10 +224,11 @@ def check_tokenizer(tokenizer, network, name, texts=(), mask=False):
             f"model {name!r} ({network.config.model_type}) has no table of word embeddings: use {WORKS}"
         ) from None
     vocabulary = tokenizer.get_vocab()
-    if not vocabulary or max(vocabulary.values()) >= rows or size < LEAST * rows:
+    highest = max(vocabulary.values(), default=-1)
+    if not 0 <= highest < rows or size < LEAST * rows:
         raise ValueError(
-            f"model {name!r} has embeddings of {rows} tokens and its tokenizer knows {size}: give the "
-            "tokenizer that the model was trained with"
+            f"model {name!r} has embeddings of {rows} tokens and its tokenizer knows {size}, numbered up to "
+            f"{highest}: give the tokenizer that the model was trained with"
         )
     if mask and tokenizer.mask_token_id is None:
         raise ValueError(

@@ -136,9 +136,7 @@ def _in_memory(model, tokenizer, asked, texts, new_head, seed, dtype, device, ma
     if getattr(getattr(model, "config", None), "return_dict", True) is False:
         raise ValueError("source has config.return_dict=False: set it to True, logits are read by name")
     if getattr(getattr(model, "config", None), "id2label", {}) is None:
-        raise ValueError(
-            "source has config.id2label=None: set it to {0: 'a name', 1: ...}, one for each class"
-        )
+        raise ValueError("source has config.id2label=None: set it to {0: 'a name', 1: ...}, one a class")
     if not isinstance(model, PreTrainedModel):
         raise ValueError(
             f"{type(model).__name__} is a torch module that transformers does not know: write an adapter "

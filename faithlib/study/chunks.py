@@ -6,6 +6,7 @@ import pickle
 import re
 import sys
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from uuid import uuid4
 
@@ -61,18 +62,18 @@ def check(folder):
     """Raise ValueError for a `resume` that is no folder and cannot become one."""
     if folder is None:
         return
-    if not isinstance(folder, (str, Path)) or not str(folder):
+    named = isinstance(folder, (str, Path)) and str(folder)
+    if not named or Path(folder).exists() and not Path(folder).is_dir():
         raise ValueError(f"resume={folder!r}: give the folder that keeps what is finished")
-    if Path(folder).exists() and not Path(folder).is_dir():
-        raise ValueError(f"resume={str(folder)!r} is a file: give a folder")
 
 
-def source(function):
+def source(function, seen=()):
     """What a function of one's own depends on: its text, files and state; its name where it is built in.
 
     The files are its module's and those that this one uses of the same folder or the working folder; the
-    state is what it was bound to, its defaults, closure and attributes. What cannot be compared, such as a
-    lock, makes each call another one, so that nothing is read back.
+    state is what it was bound to, its defaults, closure and attributes, and the globals that it reads, with
+    the `source` of functions of its module (but of those `seen`). What cannot be compared, such as a lock,
+    makes each call another one, so that nothing is read back.
     """
     if isinstance(function, str):
         return function
@@ -82,6 +83,8 @@ def source(function):
     cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
     held = [getattr(function, name, None) for name in ("__defaults__", "__kwdefaults__", "__dict__")]
     code, new = getattr(function, "__code__", None), uuid4().hex
+    values, functions = _globals(function) if code else ((), ())
+    held += [values, *(source(f, (*seen, function)) for f in functions if f not in (*seen, function))]
     try:
         state = hashlib.sha256(pickle.dumps([bound, cells, held])).hexdigest()
     except (pickle.PicklingError, TypeError, AttributeError, RuntimeError):
@@ -92,6 +95,18 @@ def source(function):
     except (OSError, TypeError):  # typed into a terminal
         return [[code.co_code.hex(), repr(code.co_consts), code.co_names] if code else new, state]
     return [text, _files(Path(file), getattr(function, "__globals__", {})), state]
+
+
+def _globals(function):
+    """What a function, and those within it, read of its module: (values, functions defined there)."""
+    waiting, names = [function.__code__], set()
+    for code in waiting:
+        names |= {*code.co_names}
+        waiting += [inner for inner in code.co_consts if inspect.iscode(inner)]
+    read = [function.__globals__[name] for name in sorted(names & {*function.__globals__})]
+    own = [inspect.isfunction(v) and v.__module__ == function.__module__ for v in read]
+    values = [v for v, is_own in zip(read, own, strict=True) if not is_own and not inspect.ismodule(v)]
+    return values, list(compress(read, own))
 
 
 def _files(file, names):

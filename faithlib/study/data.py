@@ -113,15 +113,12 @@ def read(data) -> Texts:
 def _frame(data):
     """Texts, or a table, as a DataFrame."""
     if isinstance(data, str):
-        raise ValueError(
-            f"data={data[:40]!r} is one text: give a list of texts, or a table with the column text"
-        )
+        raise ValueError(f"data={data[:40]!r} is one text: give a list, or a table with the column text")
+    data = data.tolist() if isinstance(data, (pd.Series, np.ndarray)) else data
     if isinstance(data, (list, tuple)):
         return pd.DataFrame({"text": pd.Series(list(data), dtype=object)})
     if not isinstance(data, pd.DataFrame) and not hasattr(data, "to_pandas"):
-        raise ValueError(
-            f"data is of type {type(data).__name__}: give a list of texts, a DataFrame or a Dataset"
-        )
+        raise ValueError(f"data of type {type(data).__name__}: give a list of texts, a DataFrame or Dataset")
     return data if isinstance(data, pd.DataFrame) else data.to_pandas()
 
 
@@ -148,11 +145,6 @@ def labels(texts, model):
                 f"data has labels up to {classes[-1]}, {model.name} has the classes 0 to {last}: number the "
                 "classes from 0, in the model's order"
             )
-        if names and all(map(str.isdecimal, names)) and not fit.numbered(names):
-            raise ValueError(
-                f"data has labels that are numbers from 0, and {model.name} calls its classes "
-                f"{', '.join(names)}: load the data with labels={list(names)}"
-            )
         classes = ()
     other = fit.places(classes, names) is None if names else len(classes) != model.outputs
     if classes and other:
@@ -164,7 +156,8 @@ def labels(texts, model):
         return None
     numbered = [str(i) for i in range(model.outputs)]
     of_data = classes or names or numbered
-    numbers = np.array([class_of(x, of_data, f"label of row {i}") for i, x in enumerate(texts.frame.label)])
+    rows, coded = enumerate(texts.frame.label), bool(classes)
+    numbers = np.array([class_of(x, of_data, f"label of row {i}", coded) for i, x in rows])
     if not classes:
         return numbers
     return np.array(fit.places(classes, names or classes))[numbers]  # of the model's classes
@@ -179,17 +172,23 @@ def taken_as(texts, model):
     return f"{model.name} does not name its classes: taken as {pairs}."
 
 
-def class_of(value, names, what):
-    """The number of a class given by number, also as 1.0 or "1", or name, also "LABEL_1"; else ValueError."""
+def class_of(value, names, what, coded=False):
+    """The number of a class given by number, also as 1.0 or "1", or name, also "LABEL_1"; else ValueError.
+
+    A number that is the name of a class as well is refused, unless it is `coded`, as data with names have it.
+    """
     if isinstance(value, str) and (place := fit.places([value.strip()], names)):
         return place[0]
     written = re.fullmatch(r"\s*(?:LABEL_)?(\d+)(?:\.0+)?\s*", value) if isinstance(value, str) else None
     number = int(written[1]) if written else columns.whole(value)
+    if str(number) in names and not coded and not fit.numbered(names):
+        raise ValueError(
+            f"{what} is {value!r}, and the classes are called {', '.join(names)}: give names, as '{number}' "
+            f"(load_data: labels={list(names)})"
+        )
     if number is not None and 0 <= number < len(names):
         return number
-    raise ValueError(
-        f"{what} is {value!r}: the model has the classes 0 to {len(names) - 1} ({', '.join(names)})"
-    )
+    raise ValueError(f"{what} is {value!r}: the model has classes 0 to {len(names) - 1} ({', '.join(names)})")
 
 
 def class_names(model):

@@ -112,14 +112,11 @@ class _Aligner:
         if _is_shap(results) and not (len(results.data) and isinstance(results.data[0], str)):
             pairs = zip(results.values, results.data, strict=True)
             return [SimpleNamespace(base_values=None, values=values, data=data) for values, data in pairs]
-        if _is_inseq(results) or _is_shap(results) or _is_captum(results) or hasattr(results, "detach"):
-            return [results]
-        if isinstance(results, np.ndarray) and results.dtype != object:
+        array = hasattr(results, "detach") or isinstance(results, np.ndarray) and results.dtype != object
+        if array or _is_inseq(results) or _is_shap(results) or _is_captum(results):
             return [results]
         if isinstance(results, (str, bytes, dict)) or not hasattr(results, "__iter__"):
-            raise self.error(
-                f"scores of type {type(results).__name__}: give a list with an array for each text"
-            )
+            raise self.error(f"scores of type {type(results).__name__}: give a list with an array a text")
         results = list(results)
         if results and all(isinstance(value, (int, float, np.number)) for value in results):
             raise self.error(f"{len(results)} single numbers: give a list with an array for each text")

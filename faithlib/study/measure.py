@@ -121,6 +121,8 @@ def _values(part, metric, name, of_texts):
     sources = [("", 0, of_texts)]
     sources += [("matched", k, _matched(part.inputs, of_texts, k)) for k in range(part.asked.baselines)]
     for baseline, draw, source in sources:
+        if not isinstance(metric.function, str):  # one of a user's own may change what it is given
+            source = [row.copy() for row in source]
         value = np.asarray(metric.resolve()(part.inputs, source), float)
         if value.shape != examples.shape:
             raise ValueError(

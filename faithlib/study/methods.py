@@ -11,7 +11,13 @@ import torch
 from faithlib.attributions import registry
 from faithlib.engine.forward import padded
 
-COLUMNS = ("example", "position", "token", "maskable")  # of the saved scores, beside those of attributions
+COLUMNS = (
+    "example",
+    "position",
+    "token",
+    "maskable",
+    "word",
+)  # of saved scores, beside attributions
 
 
 @dataclass

@@ -308,9 +308,9 @@ def save(study: Any, folder: str | Path) -> Path:
     with figure_style():
         import matplotlib.pyplot as plt
 
-        made = {"results": figure(study)} | (
-            {"agreement": rank_agreement.figure(agreed)} if len(agreed) else {}
-        )
+        made = {"results": figure(study)}
+        if len(agreed):
+            made["agreement"] = rank_agreement.figure(agreed)
         for name, picture in made.items():
             picture.draw_without_rendering()
             picture.set_layout_engine("none")  # as it is now, where each format would lay it out anew

@@ -161,6 +161,7 @@ def _listed(model, texts, encodings, values, what, predicted, blank):
     read = partial(_tokens, blank=blank) if isinstance(model, CausalLM) else _class
     tokens = []
     for i, value in enumerate(values):
+        value = value.tolist() if hasattr(value, "tolist") else value  # of NumPy or torch
         if predicted is not None and _blank(value):
             tokens.append((int(predicted[i]),))  # prompts without a known next word
         else:

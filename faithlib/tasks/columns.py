@@ -97,6 +97,8 @@ def classes(columns, name, place, labels=None):
         of = _rows([rows[i][1] for i in which])
         return f"{place}: column {name!r} has {_shown(labelled[which[0]])} in {of}"
 
+    if labels and all(str(whole(v)) in labels for v in labelled):  # classes that are called by numbers
+        labelled = [str(whole(v)) for v in labelled]
     strings = all(isinstance(v, str) for v in labelled)
     if strings and not set(labelled) <= set(labels or ()) and all(re.fullmatch(NUMBER, v) for v in labelled):
         labelled, strings = [int(float(v)) for v in labelled], False  # of a csv file
@@ -256,9 +258,7 @@ def _spans(cell, text, masks):
     for item in cell:
         if (word := whole(item)) is not None:
             if not 0 <= word < len(bounds):
-                raise NotEvidence(
-                    f"names word {word}, the text has {len(bounds)}: give 0 to {len(bounds) - 1}"
-                )
+                raise NotEvidence(f"names word {word} of {len(bounds)}: give 0 to {len(bounds) - 1}")
             spans.append(bounds[word])
         else:
             spans += occurrences(item, text) if isinstance(item, str) else [_span(item, text)]

@@ -119,9 +119,7 @@ def _subsets(task, frames, sizes, seed, origin):
     for split, size in sizes.items():
         if split not in frames:
             if task.kind != "prompts":
-                raise ValueError(
-                    f"sizes[{split!r}] = {size}: task {task.name!r} has no such split: leave it out"
-                )
+                raise ValueError(f"sizes[{split!r}] = {size}: task {task.name!r} has no such split: drop it")
         elif size > whole[split]:
             say_once(f"{task.name} has {whole[split]} rows of {split}, fewer than {size}: all are used")
         elif size < whole[split]:

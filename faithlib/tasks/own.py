@@ -71,9 +71,7 @@ def load_data(
     task, frames, origin = read(source, labels, **named)
     for split, size in sizes.items():
         if split not in frames:
-            raise ValueError(
-                f"sizes[{split!r}]: {task.title} has only the splits {', '.join(frames)}: leave it out"
-            )
+            raise ValueError(f"sizes[{split!r}]: {task.title} has only {', '.join(frames)}: leave it out")
         if size > len(frames[split]):
             there = len(frames[split])
             print(f"{task.title}: sizes[{split!r}] = {size} exceeds the data: all {there} rows are used")

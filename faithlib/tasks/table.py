@@ -160,9 +160,7 @@ def register_task(task: Task) -> Task:
     wanted = ("text", "label") if task.kind == "classification" else ("text",)
     missing = [name for name in wanted if task.hub and name not in task.hub.columns]
     if missing:
-        raise ValueError(
-            f"task {task.name!r}: its hub columns lack {missing[0]!r}: say what it is called there"
-        )
+        raise ValueError(f"task {task.name!r}: its hub columns lack {missing[0]!r}: say its name there")
     TASKS.add(task, kind=KINDS)
     return task
 

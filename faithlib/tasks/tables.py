@@ -272,9 +272,7 @@ def _frames(tables, named, labels, name):
             elif what == "target" and not label:
                 frame[what] = ""
         if "contrast" in frame and (same := list(frame.index[frame.target == frame.contrast])):
-            raise ValueError(
-                f"{place}: target and contrast are the same in row {same[0]}: give another contrast"
-            )
+            raise ValueError(f"{place}: target and contrast are the same in row {same[0]}: give another")
         if named["evidence"]:
             values = list(table[named["evidence"]])
             frame["evidence"] = columns.evidence(values, texts, named["evidence"], place)

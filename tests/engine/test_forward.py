@@ -248,7 +248,7 @@ def test_every_target_and_quantity_comes_from_the_same_pass(classifier, encoding
 def test_a_cache_belongs_to_one_model(classifier, encodings):
     cache = forward.Cache()
     forward.probabilities(classifier, [forward.unchanged(encodings[0])], cache)
-    with pytest.raises(ValueError, match="holds outputs of tiny-bert, not of tiny-bert: make a new Cache"):
+    with pytest.raises(ValueError, match="the cache is of tiny-bert, not tiny-bert: make a new Cache"):
         forward.probabilities(tiny.classifier(seed=1), [forward.unchanged(encodings[0])], cache)
 
 

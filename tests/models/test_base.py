@@ -131,7 +131,7 @@ def test_a_smaller_max_length_holds_and_a_larger_one_does_not(classifier):
 
 def test_texts_without_a_maskable_token_are_refused(classifier):
     encodings = classifier.encode(["great", "", "", "plot"])
-    told = "2 texts have no maskable token .first: example 1.: remove"
+    told = "2 of 4 texts have no maskable token .first: 1.: drop them"
     refused(told, models.check_examples, classifier, encodings)
 
 

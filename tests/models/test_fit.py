@@ -2,6 +2,7 @@
 
 import pytest
 import tiny
+import torch
 from transformers import BertConfig, GPT2Config, LlamaConfig
 from wrong import refused
 
@@ -71,6 +72,10 @@ def test_a_model_that_works_passes_and_one_whose_embeddings_are_ignored_does_not
     embed = model.embed
     monkeypatch.setattr(model, "embed", lambda ids: 2 * embed(ids))
     refused("its logits from embeddings are not those from token ids", fit.check_runs, model)
+    monkeypatch.undo()
+    with torch.no_grad():
+        next(model.model.parameters()).fill_(float("nan"))
+    refused("its logits are NaN or infinite", fit.check_runs, model)
 
 
 def test_a_classifier_needs_a_mask_token():

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,6 @@ from faithlib import attributions, plugins
 from faithlib.metrics import registry
 from faithlib.study import chunks, evaluate, measure
 
-ASKED = []  # not in a closure, which would be a part of what a function depends on
 NAMES, METRICS = ["gradient_l2", "gradient_l1", "leave_one_out"], ["ns", "soft_nc", "decision_flip"]
 
 
@@ -37,13 +37,13 @@ def test_a_study_from_chunks_is_the_same(model, tmp_path, monkeypatch):
                 assert ours == pytest.approx(theirs, abs=1e-6)
 
 
-def test_what_is_finished_when_it_is_stopped_is_kept(model, tmp_path):
-    ASKED.clear()
+def test_what_is_finished_when_it_is_stopped_is_kept(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(tiny, "ASKED", [], raising=False)  # a metric depends on its closure and globals
 
     @registry.register("stopping", better="higher", range=(0, 1))
     def stopping(inputs, scores):
-        ASKED.append(len(ASKED))
-        if len(ASKED) == 3:
+        tiny.ASKED.append(len(tiny.ASKED))
+        if len(tiny.ASKED) == 3:
             raise KeyboardInterrupt
         return np.full(len(scores), 0.5)
 
@@ -56,7 +56,7 @@ def test_what_is_finished_when_it_is_stopped_is_kept(model, tmp_path):
                 assert len(list(tmp_path.glob("*.stopping.*"))) == 1
     finally:
         registry.unregister("stopping")
-    assert len(ASKED) == 7  # the attribution and its baseline: 2, stopped at the third, then 2 · 2
+    assert len(tiny.ASKED) == 7  # the attribution and its baseline: 2, stopped at the third, then 2 · 2
     assert len(done.table) == 6
 
 
@@ -119,7 +119,21 @@ def typed(factor):
     return made["mine"]
 
 
-@pytest.mark.parametrize("make", [Times, with_array, with_keyword, typed])
+def cells(factor, helper):
+    """As cells of a notebook: a global, a function that reads it, and the attribution that calls this one."""
+    made = {"FACTOR": factor}
+    for cell in (
+        "def by():\n    return FACTOR" if helper else "",
+        f"def mine(model, batch, target): return batch.maskable * {'by()' if helper else 'FACTOR'}",
+    ):
+        exec(cell, made)
+    return made["mine"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [Times, with_array, with_keyword, typed, partial(cells, helper=False), partial(cells, helper=True)],
+)
 def test_what_a_function_holds_makes_it_another(model, tmp_path, make):
     found = [
         evaluate(model, tiny.TEXTS, {"mine": make(factor)}, ["ns"], resume=tmp_path).scores["mine"][0][1]

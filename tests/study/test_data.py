@@ -3,12 +3,14 @@
 from types import SimpleNamespace
 
 import datasets
+import numpy as np
 import pandas as pd
 import pytest
 import tiny
 from wrong import refused
 
-from faithlib.study import data
+from faithlib import load_data
+from faithlib.study import data, evaluate
 
 ROWS = {"text": ["the plot", "boring"], "label": [0, 2]}
 
@@ -28,11 +30,12 @@ def loaded(splits, labels=()):
     "given",
     [
         ["the plot", "boring"], ("the plot", "boring"), pd.DataFrame(ROWS, index=[7, 3]),
+        pd.Series(["the plot", "boring"], index=[7, 3]), np.array(["the plot", "boring"]),
         datasets.Dataset.from_dict(ROWS),
         {"test": pd.DataFrame(ROWS), "train": pd.DataFrame({"text": ["other"]})},
         loaded({"all": datasets.Dataset.from_dict(ROWS)}),
     ],
-    ids=["list", "tuple", "frame", "dataset", "splits", "loaded"],
+    ids=["list", "tuple", "frame", "series", "array", "dataset", "splits", "loaded"],
 )  # fmt: skip
 def test_every_form_is_the_same_texts(given):
     texts = data.read(given)
@@ -54,10 +57,23 @@ def test_labels_that_are_numbers_count_from_0(classifier):
     texts = data.read(loaded({"test": pd.DataFrame(ROWS)}, ("0", "1", "2", "3")))
     with pytest.raises(ValueError, match="labels up to 3, tiny-bert has the classes 0 to 2: number the cla"):
         data.labels(texts, classifier)
+
+
+def test_classes_that_are_called_by_numbers():
     stars = tiny.classifier()
     stars.model.config.id2label = {0: "1", 1: "2", 2: "3"}
     texts = data.read(loaded({"test": pd.DataFrame(ROWS)}, ("0", "1", "2")))
-    refused(r"its classes 1, 2, 3: load the data with labels=\['1', '2', '3'\]", data.labels, texts, stars)
+    told = r"label of row 1 is 2, and the classes are called 1, 2, 3: give names, as '2' \(load_data: labels="
+    refused(told, data.labels, texts, stars)
+    frame = pd.DataFrame({"text": ["the plot", "boring", "great"], "stars": [1, 3, 2]})
+    of_file = load_data(frame, label="stars", labels=["1", "2", "3"])
+    assert data.labels(data.read(of_file), stars).tolist() == [0, 2, 1]
+    for given in (list(frame.text), frame[["text"]], load_data(list(frame.text))):
+        assert data.labels(data.read(given), stars) is None
+    assert data.labels(data.read(frame.assign(label=["1", "3", "2"])), stars).tolist() == [0, 2, 1]
+    assert evaluate(stars, list(frame.text), ["gradient_l2"], ["ns"], targets=["1", "1", "3"]).targets[2] == 2
+    told = "targets of text 0 is 1, and the classes are called"
+    refused(told, evaluate, stars, ["the plot"], ["gradient_l2"], targets=[1])
 
 
 def test_long_texts_are_refused_or_cut(classifier):
@@ -116,7 +132,7 @@ def test_other_classes_and_missing_labels_are_refused(classifier):
     frame = pd.DataFrame({"text": ["a", "b"], "label": [0, 1]})
     told = "data has the classes good, bad, tiny-bert has no, yes, maybe: give"
     refused(told, data.labels, data.read(loaded({"test": frame}, ("good", "bad"))), classifier)
-    with pytest.raises(ValueError, match="label of row 1 is nan: the model has the classes"):
+    with pytest.raises(ValueError, match="label of row 1 is nan: the model has classes"):
         data.labels(data.read(frame.assign(label=[1, float("nan")])), classifier)
     texts = data.read(loaded({"test": frame}, ("a", "b", "c")))
     told = "tiny-bert does not name its classes: taken as 0 = a, 1 = b, 2 = c."

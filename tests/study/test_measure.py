@@ -6,6 +6,7 @@ import tiny
 import torch
 
 from faithlib.engine import forward
+from faithlib.metrics import registry
 from faithlib.study import evaluate
 
 ATTRIBUTIONS = [
@@ -81,3 +82,23 @@ def test_language_models_share_too(monkeypatch):
     evaluate(model, tiny.PROMPTS, ["gradient_l2", "random_uniform"])
     distances = [(v.encoding.ids.tobytes(), v.key) for v in rows]
     assert len(distances) <= 1.1 * len(set(distances))
+
+
+def test_a_metric_that_changes_its_scores_changes_no_other():
+    """Rescaling in place is a usual slip: study.scores and the other metrics keep what there was."""
+
+    @registry.register("rescaling", better="higher", range=(0, 1))
+    def rescaling(inputs, scores):
+        for row in scores:
+            row *= -1
+        return np.full(len(scores), 0.5)
+
+    model = tiny.classifier()
+    try:
+        study = evaluate(model, tiny.TEXTS, ["leave_one_out"], ["rescaling", "ns", "aopc_sufficiency"])
+    finally:
+        registry.unregister("rescaling")
+    plain = evaluate(model, tiny.TEXTS, ["leave_one_out"], ["ns", "aopc_sufficiency"])
+    assert study.table.value[1:].tolist() == plain.table.value.tolist()
+    for one, other in zip(study.scores["leave_one_out"], plain.scores["leave_one_out"], strict=True):
+        assert one.tolist() == other.tolist()

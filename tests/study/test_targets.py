@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import tiny
+import torch
 from wrong import refusal, refused, tells
 
 from faithlib import attributions
@@ -198,6 +199,14 @@ def test_the_unknown_token_itself_may_be_asked_for(causal):
     assert resolved(causal, tiny.PROMPTS[:1], ["[UNK]"]).listed[0]
 
 
+@pytest.mark.parametrize("given", [torch.tensor([1, 2]), np.array([1, 2]), [torch.tensor(1), np.int64(2)]])
+def test_targets_of_torch_and_numpy_are_numbers(causal, given):
+    assert resolved(causal, tiny.PROMPTS[:2], given).listed == [(1,), (2,)]
+    assert resolved(tiny.classifier(), tiny.TEXTS[:2], given).listed == [(1,), (2,)]
+    several = [torch.tensor([4, 5]), np.array([6])]
+    assert resolved(causal, tiny.PROMPTS[:2], several).listed == [(4, 5), (6,)]
+
+
 @pytest.mark.parametrize("blank", ["", " ", "\n"])
 def test_a_blank_target_is_the_prediction_in_data_alone(causal, blank):
     prompts, predicted = tiny.PROMPTS[:2], np.array([5, 9])
@@ -206,7 +215,7 @@ def test_a_blank_target_is_the_prediction_in_data_alone(causal, blank):
     for given in (None, predicted):
         told = f"targets of text 1 is {blank!r}: give a token id, a list of them, or a text that is not blank"
         assert told == refusal(resolved, causal, prompts, ["it", blank], predicted=given)
-        with pytest.raises(ValueError, match="targets of text 1 is .*the model has the classes 0 to 2"):
+        with pytest.raises(ValueError, match="targets of text 1 is .*the model has classes 0 to 2"):
             resolved(tiny.classifier(), tiny.TEXTS[:2], [0, blank], predicted=given)
 
 

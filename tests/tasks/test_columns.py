@@ -41,6 +41,12 @@ def test_evidence_becomes_indices_of_words(value, words):
     assert columns.evidence([value], [TEXT], "why", "mine") == [words]
 
 
+def test_labels_are_names_where_all_are():
+    given = columns.classes({"test": [1, 3.0, 2]}, "stars", "mine", ("3", "2", "1"))
+    assert given == ({"test": [2, 0, 1]}, ("3", "2", "1"))
+    assert columns.classes({"test": [1, 0]}, "stars", "mine", ("1", "2"))[0] == {"test": [1, 0]}
+
+
 def test_evidence_inside_of_words_is_kept_as_characters_in_all_rows():
     texts = ["这部电影很好看，但是", "good film"]
     assert columns.evidence(["很好看", [1]], texts, "why", "mine") == [[[4, 7]], [[5, 9]]]
@@ -63,7 +69,7 @@ def test_a_column_of_0_and_1_is_read_in_one_way(values, texts, found):
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        ([7], "evidence names word 7, the text has 7: give 0 to 6"),
+        ([7], "evidence names word 7 of 7: give 0 to 6"),
         ([-1], "evidence names word -1"),
         ([(3, 3)], "evidence (3, 3) is no span"),
         ([(-1, 3)], "evidence (-1, 3) is no span"),

@@ -4,7 +4,8 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from checks import lesson_09
+import torch
+from checks import lesson_09, lesson_10
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
@@ -138,11 +139,11 @@ def flip_fraction(scores, predicted, last=False, never=1.0, again=False):
 PARTS = ("unit", "value", "low", "high", "texts", "verdict")
 
 
-def card(gain, holes=True, one="texts", crossed=crossed_interval, word=None):
+def card(gain, holes=True, one="texts", several="models × texts", crossed=crossed_interval, word=None):
     gain = gain[:, ~np.isnan(gain).any(0)] if holes else np.nan_to_num(gain)
     single = len(gain) == 1
     found = text_interval(gain[0], names=["my", "claim"]) if single else crossed(gain)
-    unit = one if single else "models × texts"
+    unit = one if single else several
     values = unit, found.value, found.low, found.high, gain.shape[1], word or judge(found).word
     return dict(zip(PARTS, values, strict=True))
 
@@ -151,8 +152,8 @@ def over_models(gain):
     return seeds_interval(gain.mean(1))
 
 
-def t_interval(values, ddof=1, p=0.975, root=0.5, least=3):
-    n, reach = len(values), stats.t.ppf(p, max(1, len(values) - 1)) * np.std(values, ddof=ddof)
+def t_interval(values, ddof=1, p=0.975, root=0.5, least=3, of_df=1):
+    n, reach = len(values), stats.t.ppf(p, max(1, len(values) - of_df)) * np.std(values, ddof=ddof)
     return np.mean(values) + np.array([-1, 1]) * (reach / n**root if n >= least else np.nan)
 
 
@@ -163,6 +164,10 @@ def normal(values):
 def verdict(low, high, bound=0.0):
     if np.isnan(low):
         return "not tested"
+    return untested(low, high, bound)
+
+
+def untested(low, high, bound=0.0):
     return "holds" if low > bound else "does not hold" if high < bound else "undecided"
 
 
@@ -207,6 +212,17 @@ ANSWERS = [
     (1, "changing", {"attention", "leave_one_out"}, "does it know the target"),
     (1, "changing", {"leave_one_out"}, "scaled_attention is computed from the output"),
     (1, "input_x_gradient", lambda e, g: abs((e * g).sum(-1)), "right but for the sign"),
+    (1, "input_x_gradient", lambda e, g: abs(e * g).sum(-1), "with their signs"),
+    (1, "input_x_gradient", lambda e, g: torch.tensor(e * g, requires_grad=True).sum(-1), "right"),
+    (1, "completeness_gap", lambda s, y, b: abs(abs(sum(s)) - abs(y - b)), "keep the signs"),
+    (1, "completeness_gap", lambda s, y, b: abs(sum(s)) - abs(y - b), "keep the signs"),
+    (1, "completeness_gap", lambda s, y, b: y - b - sum(s), "right but for the sign"),
+    (1, "leave_two_out", lambda y, p: np.where(np.eye(len(p)), -9, abs(y - p)).max(1), "absolute values"),
+    (3, "comprehensiveness", lambda full, rest: max(0, full - rest), "np.maximum"),
+    (5, "min_max", lambda s: (s - s.min()) / s.max(), "not by the largest"),
+    (5, "min_max", lambda s: s.argsort().argsort() / (len(s) - 1), "these are ranks"),
+    (5, "soft_mask", lambda a, u, keep: u < (a if keep else 1 - a), "makes a column"),
+    (5, "soft_mask", lambda a, u, keep: u < (1 - a if keep else a)[:, None], "are swapped"),
     (1, "input_x_gradient", lambda e, g: np.linalg.norm(e * g, axis=1), "a norm loses the sign"),
     (1, "input_x_gradient", lambda e, g: e * g, "an array of shape (3,) is expected"),
     (1, "completeness_gap", lambda s, y, b: s.sum() - (y - b), "right but for the sign"),
@@ -306,6 +322,9 @@ ANSWERS = [
     (7, "random_mask", lambda n, rng: rng.random(n) < rng.random() ** 2, "on average half"),
     (7, "random_mask", lambda n, rng: np.random.default_rng(0).random(n) < 0.4, "the same mask"),
     (7, "random_mask", lambda n, rng: rng.random(n), "one bool a token"),
+    (7, "random_mask", lambda n, rng: np.random.random(n) < np.random.random(), "draw from `rng` alone"),
+    (7, "random_mask", lambda n, rng: rng.random(n) < rng.beta(0.7, 0.7), "equally likely"),
+    (7, "random_mask", lambda n, rng: rng.random(n) < rng.beta(2, 2), "equally likely"),
     (7, "rank_p", rank_p, "right"),
     (7, "rank_p", lambda z, r: np.mean(r < z), "below the middle only"),
     (7, "rank_p", lambda z, r: 2 * rank_p(z, r), "the value is 0.3"),
@@ -353,12 +372,14 @@ ANSWERS = [
     (10, "t_interval", normal, "the normal quantile"),
     (10, "t_interval", lambda v: t_interval(v, p=0.95), "2.5 % on each side"),
     (10, "t_interval", lambda v: t_interval(v, ddof=0), "ddof=1"),
+    (10, "t_interval", lambda v: t_interval(v, of_df=0), "degrees of freedom"),
     (10, "t_interval", lambda v: t_interval(v, root=0), "the root of S"),
     (10, "t_interval", lambda v: t_interval(v, least=2), "two values have no interval"),
     (10, "verdict", verdict, "right"),
     (10, "verdict", lambda low, high, bound=0: verdict(low, high), "bound=0 only"),
     (10, "verdict", lambda low, high, bound=0: ("undecided", "holds")[low > bound], "below the bound"),
     (10, "verdict", lambda low, high, bound=0: low > bound, "is no verdict"),
+    (10, "verdict", lambda *ends: "not tested" if ends[0] is np.nan else untested(*ends), "np.isnan tells"),
     (10, "verdict", lambda low, high, bound=0: verdict(low + 1e-12, high - 1e-12, bound), "exactly"),
     (10, "holm", holm, "right"),
     (10, "holm", lambda p: p * len(p), "Bonferroni"),
@@ -368,6 +389,7 @@ ANSWERS = [
     (10, "holm", lambda p: holm(p, most=9), "at most 1"),
     (10, "card", card, "right"),
     (10, "card", lambda gain: tuple(card(gain).values()), "yours is no dict"),
+    (10, "card", lambda gain: card(gain, several="models x texts"), "right"),
     (10, "card", lambda gain: {"unit": "texts"}, "lacks value"),
     (10, "card", lambda gain: card(gain, one="models × texts"), "one model: the unit is 'texts'"),
     (10, "card", lambda gain: card(gain, crossed=over_models), "three models: the interval"),
@@ -379,7 +401,16 @@ ANSWERS = [
     (10, "page", list(PAGE), "a dict is expected"),
     (10, "page", PAGE | {"baseline": ""}, "baseline is missing: against what?"),
     (10, "page", PAGE | {"unit": "reviews"}, "use one of texts"),
-    (10, "page", PAGE | {"metric": "NC"}, "higher or lower"),
+    (10, "page", PAGE | {"metric": "NC"}, "higher is better or"),
+    (10, "page", PAGE | {"metric": "NC, lower is better"}, "of NC, higher is better"),
+    (10, "page", PAGE | {"metric": "the decision flip: higher is better"}, "lower is better"),
+    (10, "page", PAGE | {"metric": "my own, lower is better", "unit": "models x texts"}, "right"),
+    (10, "page", PAGE | {"model": "MiniLM with 22 million weights"}, "how accurate"),
+    (10, "page", PAGE | {"baseline": "none at all"}, "against what?"),
+    (10, "page", PAGE | {"baseline": "random"}, "scores or their order"),
+    (10, "page", PAGE | {"low": np.nan, "high": np.nan}, "without an interval"),
+    (10, "page", PAGE | {"low_there": 0.3}, "lies above the upper one"),
+    (10, "page", PAGE | {"low_there": 0.02, "high_there": 0.2}, "was the choice varied?"),
     (10, "page", PAGE | {"model": "MiniLM"}, "how accurate"),
     (10, "page", PAGE | {"value": 0.3}, "above its interval"),
     (10, "page", PAGE | {"low": -0.1}, "follows 'undecided'"),
@@ -395,6 +426,16 @@ def test_an_answer_gets_its_line(number, name, answer, line, capsys):
     (printed,) = capsys.readouterr().out.splitlines()
     assert printed == "right" if line == "right" else line in printed
     assert bool(passed) == (line == "right")
+
+
+def test_a_page_has_the_numbers_of_a_card(capsys):
+    cards = {
+        "nc": dict(texts=50, value=0.1, low=0.02, high=0.2),
+        "flip": dict(texts=9, value=0, low=-1, high=1),
+    }
+    assert lesson_10.page(PAGE, cards)
+    assert not lesson_10.page(PAGE | {"n": 10**6}, cards)
+    assert "n, 1000000: none of your cards has this number" in capsys.readouterr().out
 
 
 def test_every_lesson_has_its_wrong_answers():

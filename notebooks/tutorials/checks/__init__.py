@@ -39,6 +39,12 @@ PASSED = {}  # {name: a function that passed its check}
 _failed = {}  # {lesson's module: [the check that failed last, hints given]}
 
 
+WAYS = {  # what to do, by a part of an error's text
+    "truth value of an array": ": it gets arrays, and np.maximum, np.minimum and np.where take them",
+    "could not be broadcast": ": the shapes do not fit, and x[:, None] makes a column of x",
+}
+
+
 class Hint(Exception):
     """What is wrong with an answer, in one line."""
 
@@ -131,7 +137,7 @@ class Yours:
         def guarded(*given, **named):
             copies = [x.copy() if isinstance(x, np.ndarray) else x for x in given]
             try:
-                return mine(*copies, **named)
+                return _array(mine(*copies, **named))
             except Exception as error:
                 _say_once(f"your {name} stops here ({_line(error)}): the course's own goes on")
                 return instead(*given, **named)
@@ -149,7 +155,8 @@ def call(mine, *inputs, **named):
     try:
         value = mine(*copy.deepcopy(inputs), **copy.deepcopy(named))
     except Exception as error:
-        raise Hint(f"your function raises {_line(error)}") from None
+        ways = [way for part, way in WAYS.items() if part in str(error)]
+        raise Hint(f"your function raises {_line(error)}{''.join(ways)}") from None
     if value is None or value is ...:
         raise Hint("your function returns nothing yet")
     return value
@@ -159,7 +166,7 @@ def same(value, expected, hint, atol=1e-6, wrong=()):
     """Raise a hint unless a value equals `expected`; `wrong`: (value, its hint) of usual mistakes."""
     expected = np.asarray(expected, dtype=float)
     try:
-        found = np.asarray(value, dtype=float)
+        found = np.asarray(_array(value), dtype=float)
     except (TypeError, ValueError, RuntimeError):
         raise Hint(f"{_kind(expected)} is expected, not {_kind(value)}") from None
     if found.shape != expected.shape:
@@ -249,6 +256,13 @@ def _say_once(line):
 def _line(error):
     """An exception in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
+
+
+def _array(value):
+    """A list, a tuple or a tensor as an array, or as a number; anything else as it is."""
+    value = value.detach().numpy() if hasattr(value, "detach") else value
+    value = np.array(value) if isinstance(value, (list, tuple)) else value
+    return value[()] if isinstance(value, np.ndarray) else value
 
 
 def _kind(value):

@@ -37,6 +37,7 @@ def input_x_gradient(mine):
     e, g = np.array([[1.0, 2.0], [0.0, 3.0], [-1.0, 1.0]]), np.array([[0.5, 1.0], [7.0, -1.0], [2.0, 2.0]])
     wrong = [
         ([2.5, 3, 0], "right but for the sign: no absolute value is taken"),
+        ([2.5, 3, 4], "add the products up with their signs: no absolute values are taken"),
         (np.linalg.norm(e * g, axis=1), "add the products up; a norm loses the sign"),
     ]
     same(call(mine, e, g), [2.5, -3, 0], "for each token, multiply the two vectors and add up", wrong=wrong)
@@ -54,20 +55,22 @@ def completeness_gap(mine):
     abs(sum(scores) - (…))
     """
     scores = np.array([0.5, -0.25, 1.0])
-    wrong = [(-0.25, "right but for the sign: a gap is never negative")]
+    signs = "keep the signs: the sum is 1.25, y_text − y_baseline is −1.5"
     rule = "compare the sum of the scores with y_text − y_baseline"
+    wrong = [(-0.25, signs), (0.25, signs), (-2.75, "right but for the sign: a gap is never negative")]
+    same(call(mine, scores, 0.5, 2.0), 2.75, rule, wrong=wrong)
+    wrong = [(-0.25, "right but for the sign: a gap is never negative")]
     same(call(mine, scores, 2.0, 0.5), 0.25, rule, wrong=wrong)
     same(call(mine, scores, 1.0, 0.0), 0.25, "the gap is never negative, whichever side is larger")
-    same(call(mine, scores, 0.5, 2.0), 2.75, "keep the signs: the sum is 1.25, y_text − y_baseline is −1.5")
     same(call(mine, scores, 0.25, -1.0), 0, "right where y_baseline is above 0, wrong where it is below")
 
 
 @check
 def redundant(answer):
     """Leave-one-out removes one word only.
-    Compare the rows “without the first” and “without neither”.
+    The other one still says the same.
     """
-    again = "leave-one-out removes one word only: what does the table say about each alone?"
+    again = "leave-one-out removes one word only: is the opinion gone then?"
     choice(answer, "small", {"large": again, "mixed": again})
 
 
@@ -87,7 +90,9 @@ def leave_two_out(mine):
         found, [4, 2, 4], "for each token, the largest y − y_pairs[i, j] over all other tokens j", wrong=wrong
     )
     pairs = np.array([[0.0, 4.0, 6.0], [4.0, 0.0, 5.5], [6.0, 5.5, 0.0]])
-    same(call(mine, 5.0, pairs), [1, 1, -0.5], "leave the diagonal out: there i and j are one token")
+    wrong = [([1, 1, 1], "a loss may be below 0: no absolute values are taken")]
+    hint = "leave the diagonal out: there i and j are one token"
+    same(call(mine, 5.0, pairs), [1, 1, -0.5], hint, wrong=wrong)
     draws = np.random.default_rng(1).normal(size=(6, 6))
     pairs = draws + draws.T
     same(call(mine, 0.3, pairs), of_pairs(0.3, pairs), "right for 3 tokens, wrong for 6 with losses below 0")

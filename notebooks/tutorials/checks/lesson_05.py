@@ -14,15 +14,17 @@ def min_max(mine):
     The largest becomes 1: divide by the distance of the largest from the smallest.
     If that distance is 0, np.full(len(scores), 0.5)
     """
-    s = np.array([-1.0, 3.0, 1.0])
+    s = np.array([-1.0, 3.0, 0.6])
     wrong = [
-        ([0, 1, 1 / 3], "negative scores are not cut off at 0: the smallest score becomes 0"),
-        ([-1 / 3, 1, 1 / 3], "subtract the smallest score first"),
-        ([0, 4, 2], "divide by the largest minus the smallest score"),
+        ([0, 1, 0.2], "negative scores are not cut off at 0: the smallest score becomes 0"),
+        ([0, 1, 0.5], "these are ranks: distances between scores are kept"),
+        ([-1 / 3, 1, 0.2], "subtract the smallest score first"),
+        ([0, 4 / 3, 1.6 / 3], "divide by the largest minus the smallest score, not by the largest"),
+        ([0, 4, 1.6], "divide by the largest minus the smallest score"),
     ]
     same(
         call(mine, s),
-        [0, 1, 0.5],
+        [0, 1, 0.4],
         "the smallest score becomes 0, the largest 1, -1 to 3 linearly",
         wrong=wrong,
     )
@@ -40,7 +42,10 @@ def soft_mask(mine):
     a, u = np.array([0.0, 0.25, 1.0]), np.random.default_rng(5).random((3, 8))
     u[1, :2] = 0.1, 0.9
     kept = u < a[:, None]
-    wrong = [(~kept, "this is the mask of what is removed; return True for kept entries")]
+    wrong = [
+        (~kept, "this is the mask of what is removed; return True for kept entries"),
+        (u < 1 - a[:, None], "the two cases are swapped: to keep what is important, q = a"),
+    ]
     found = call(mine, a, u, True)
     if np.shape(found) != (3, 8):
         raise Hint(f"an array (tokens, width) is expected, (3, 8), not {np.shape(found)}")

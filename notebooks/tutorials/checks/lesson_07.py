@@ -17,7 +17,7 @@ def smaller_tail(z, reference):
 @check
 def on_masks(mine):
     """Was the model ever shown a text of masks only?
-    Look at the right end of the figure.
+    The next figure shows it, at its right end.
     """
     choice(mine, "b", {"a": "the model was never taught to be unsure: what did it learn about [MASK]?"})
 
@@ -31,6 +31,8 @@ def random_mask(mine):
     first = call(mine, 12, np.random.default_rng(7))
     if np.shape(first) != (12,) or not set(np.unique(first)) <= {0, 1}:
         raise Hint("one bool a token is expected")
+    if not np.array_equal(first, call(mine, 12, np.random.default_rng(7))):
+        raise Hint("the same `rng` gives another mask: draw from `rng` alone")
     rows = [call(mine, 40, np.random.default_rng([7, i])) for i in range(2000)]
     masks = np.array(rows, float)
     shares = masks.mean(1)
@@ -42,6 +44,8 @@ def random_mask(mine):
         raise Hint("every text has nearly the same share: draw a ratio for each text")
     if shares.std() > 0.35:
         raise Hint("a text is masked as a whole: draw each token on its own")
+    if not 0.275 < shares.std() < 0.315:  # of a uniform ratio and 40 tokens: 0.296
+        raise Hint("some ratios are drawn more often than others: all from 0 to 1 are equally likely")
     if np.abs(np.diff(masks)).sum(1).mean() < 8:
         raise Hint("masked tokens stand in one block: draw each token on its own")
     if np.abs(masks.mean(0) - 0.5).max() > 0.08:

@@ -1,11 +1,13 @@
 """Checks of lesson 10: reading a replication, and a verdict."""
 
+import re
 from numbers import Real
 
 import numpy as np
 
 from checks import Hint, call, check, choice, hints, same
 from faithlib import statistics
+from faithlib.metrics import registry as metrics
 from replication.verdicts import DEPENDS, FAILS, HOLDS, WORDS, decide, judge
 
 hint = hints(__name__)
@@ -13,6 +15,7 @@ hint = hints(__name__)
 PARTS = ("unit", "value", "low", "high", "texts", "verdict")
 SINGLE = [word for word in WORDS if word != DEPENDS]  # of one interval
 UNITS = ("texts", "models × texts", "models")
+ENDS, THERE = ("low", "high"), ("low_there", "high_there")
 PAGE = {  # part of the page: what a referee asks where it is missing
     "claim": "what is claimed? One sentence, fixed before the run",
     "model": "of which model, and how accurate is it?",
@@ -61,6 +64,7 @@ def t_interval(mine):
             "divide by S - 1 in the standard deviation: ddof=1",
         ),
         (2 + np.array([-1, 1]) * 4.302653, "divide the standard deviation by the root of S"),
+        (2 + np.array([-1, 1]) * 3.182446 / np.sqrt(3), "t has S - 1 degrees of freedom"),
     ]
     same(call(mine, values), expected, "of 1, 2, 3 it is (-0.484, 4.484)", wrong=wrong, atol=1e-4)
     same(call(mine, values[:2]), [np.nan, np.nan], "two values have no interval: return (nan, nan)")
@@ -83,6 +87,7 @@ def verdict(mine):
         ((0.0, 0.2), "an end that meets the bound exactly"),
         ((-0.2, 0.0), "an end that meets the bound exactly"),
         ((np.nan, np.nan), "ends that are NaN"),
+        ((float("nan"), float("nan")), "ends that are NaN but not the object np.nan: np.isnan tells"),
         ((0.1, 0.2, 0.15), "right for bound=0 only: bound=0.15"),
         ((0.1, 0.2, 0.3), "right for bound=0 only: bound=0.3"),
     ]
@@ -149,7 +154,7 @@ def card(mine):
             lacking = f"yours lacks {missing[0]}" if isinstance(found, dict) else "yours is no dict"
             raise Hint(f"return a dict with {', '.join(PARTS)}: {lacking}")
         expected = of_gain(gain)
-        if found["unit"] != (unit := expected["unit"]):
+        if found["unit"] not in ((unit := expected["unit"]), unit.replace("×", "x")):
             raise Hint(f"{what}: the unit is {unit!r}, yours is {found['unit']!r}")
         for part in ("texts", "value"):
             same(
@@ -167,8 +172,18 @@ def asked(page, part, fits, hint):
         raise Hint(f"{part}, {page[part]!r}: {hint}")
 
 
+def direction(text):
+    """(label, "higher" or "lower") of the metric that a text names; None for none that is known."""
+    entries = [metrics.get(name) for name in metrics.names()]
+    written = [(name, e) for e in entries for name in (e.label, e.name, e.name.replace("_", " "))]
+    named = [
+        (len(n), e.label, e.better) for n, e in written if re.search(rf"(?<!\w){re.escape(n)}(?!\w)", text)
+    ]
+    return max(named)[1:] if named else None
+
+
 @check
-def page(mine):
+def page(mine, cards=None):
     """Fill in every part; the check names the first that a referee would ask about.
     Take value, low, high and the verdict from your `card`, once for each choice.
     If the two verdicts are opposite, the verdict is "depends".
@@ -183,14 +198,28 @@ def page(mine):
     for part in ("n", "value", "low", "high", "low_there", "high_there"):
         asked(mine, part, isinstance(mine[part], Real) and not isinstance(mine[part], bool), "write a number")
     asked(mine, "claim", " than " in mine["claim"], "a claim compares: … than …")
-    asked(mine, "metric", "better" in mine["metric"], "say whether higher or lower is better")
-    asked(mine, "model", any(c.isdigit() for c in mine["model"]), "say how accurate it is, as a number")
-    asked(mine, "baseline", len(mine["baseline"].split()) > 1, PAGE["baseline"])
+    better = re.search("(higher|lower) is better", mine["metric"])
+    asked(mine, "metric", better, "say whether higher is better or lower is better")
+    known = direction(mine["metric"]) or ("", better[1])
+    asked(mine, "metric", better[1] == known[1], f"of {known[0]}, {known[1]} is better")
+    accurate = re.search("accura|f1|correct|right", mine["model"].lower()) and re.search(r"\d", mine["model"])
+    asked(mine, "model", accurate, "say how accurate it is, as a number")
+    nothing = re.match(r"(no|none|nothing|random|\W*)\b\W*$|(no|none|nothing)\b", mine["baseline"].lower())
+    asked(mine, "baseline", not nothing, f"{PAGE['baseline']}; of random ones, say if scores or their order")
+    mine = mine | {"unit": str(mine["unit"]).replace(" x ", " × ")}
     asked(mine, "unit", mine["unit"] in UNITS, f"use one of {', '.join(UNITS)}")
     asked(mine, "n", mine["n"] > 2, "three units are the least that an interval needs")
+    for low, high in (ENDS, THERE):
+        asked(mine, low, not np.isnan([mine[low], mine[high]]).any(), "without an interval there is no page")
+        asked(mine, low, mine[low] <= mine[high], f"the lower end lies above the upper one, {mine[high]:g}")
     asked(mine, "value", not mine["value"] < mine["low"], "the value lies below its interval")
     asked(mine, "value", not mine["value"] > mine["high"], "the value lies above its interval")
-    words = [decide(mine[f"low{end}"], mine[f"high{end}"]) for end in ("", "_there")]
+    again = [mine[end] for end in ENDS] == [mine[end] for end in THERE]
+    asked(mine, "low_there", not again, "the interval is that of the main setting: was the choice varied?")
+    for part in ("n", "value", *ENDS) if cards else ():
+        of_cards = [card["texts" if part == "n" else part] for card in cards.values()]
+        asked(mine, part, np.isclose(mine[part], of_cards, 0.01).any(), "none of your cards has this number")
+    words = [decide(mine[low], mine[high]) for low, high in (ENDS, THERE)]
     asked(
         mine, "verdict_there", mine["verdict_there"] == words[1], f"from this interval follows {words[1]!r}"
     )
