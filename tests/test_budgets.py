@@ -14,8 +14,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 BUDGETS = {
-    "faithlib/*.py": 966,
-    "faithlib/attributions": 1_153,
+    "faithlib/*.py": 967,
+    "faithlib/attributions": 1_151,
     "faithlib/corpora": 461,
     "faithlib/engine": 374,
     "faithlib/metrics": 1_535,
@@ -37,7 +37,7 @@ BUDGETS = {
     "notebooks/tutorials": 1_196,  # 315 of them were in the lessons' cells, 50 refuse a page of nothing
     "notebooks' code": 3_480,
     "workflow": 2_325,  # 27 of them: records that no table has yet; compare, each number beside its interval
-    "tests": 29_361,
+    "tests": 29_362,
     "docs": 1_265,  # 20 of them: values on hover, and verdicts as squares without a font
     "benchmarks": 1_753,
     "javascript": 238,

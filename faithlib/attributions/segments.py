@@ -44,9 +44,7 @@ def segments(encoding, text, unit, fixed=()):
     owners, words = np.full(len(encoding.ids), -1), encoding.words[encoding.maskable]
     of_word = _of_words(text, unit)
     if len(words) and words.max() >= len(of_word):
-        raise ValueError(
-            f"text {text[:40]!r} has {len(of_word)} words, its encoding more: give the same text"
-        )
+        raise ValueError(f"text {text[:40]!r} has {len(of_word)} words, its encoding more: give that text")
     for word in np.setdiff1d(np.arange(words.max(initial=0)), words):
         after = words[words > word].min()  # its letters are in the first token of this word
         spelt, behind = text.split()[word], text.split()[after]

@@ -115,7 +115,7 @@ class _Aligner:
         array = hasattr(results, "detach") or isinstance(results, np.ndarray) and results.dtype != object
         if array or _is_inseq(results) or _is_shap(results) or _is_captum(results):
             return [results]
-        if isinstance(results, (str, bytes, dict)) or not hasattr(results, "__iter__"):
+        if isinstance(results, (str, bytes, dict)) or hasattr(results, "columns") or not np.iterable(results):
             raise self.error(f"scores of type {type(results).__name__}: give a list with an array a text")
         results = list(results)
         if results and all(isinstance(value, (int, float, np.number)) for value in results):

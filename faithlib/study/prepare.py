@@ -80,9 +80,7 @@ class Part:
 def prepare(model, name, texts, wanted, asked):
     """The `Part` of a model, all checked that can be before it is asked."""
     if asked.resume is not None and placement.offloaded(model.model):
-        raise ValueError(
-            f"resume={str(asked.resume)!r}: {model.name} has offloaded weights: leave resume out"
-        )
+        raise ValueError(f"resume={str(asked.resume)!r}: {model.name} has offloaded weights: drop resume")
     encodings, cut = texts.encode(model, asked.long_texts)
     batching.check_budget(asked.budget, [len(e.ids) for e in encodings])
     of_texts = None if hasattr(model, "prefix") else labels(texts, model)

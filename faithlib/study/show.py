@@ -221,8 +221,8 @@ def figure(study):
     drawn = figures.panels(
         table,
         by=["metric"],
-        height=0.5 + 0.2 * len(names),
-        names=lambda name: titles[name] + _uncounted(table[table.metric == name]) + _never(study, name),
+        height=0.6 + 0.2 * len(names),
+        names=titles.get,
         left=1.5,
         sharex=False,
     )
@@ -233,6 +233,8 @@ def figure(study):
             heights = figures.place(rows.attribution, names)
             figures.points(axis, rows, "value", heights, line(name), ("ci_low", "ci_high"))
         figures.attribution_rows(axis, names)
+        axis.locator_params(axis="x", nbins=4)
+        axis.set_title(axis.get_title() + _uncounted(part) + _never(study, part.metric.iloc[0]))
     model = getattr(study, "model_name", "")
     drawn.name_axes("mean over texts")
     drawn.figure.suptitle(model, fontsize=8)

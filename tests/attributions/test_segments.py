@@ -38,7 +38,7 @@ def test_units_end_where_they_should(model):
 
 def test_another_text_and_unit_are_told(model):
     (encoding,) = model.encode([TEXT])
-    refused("has 2 words, its encoding more: give the same text", segments, encoding, "the plot", "word")
+    refused("has 2 words, its encoding more: give that text", segments, encoding, "the plot", "word")
     refused("unit='line' is unknown: use 'passage', 'sentence'", segments, encoding, TEXT, "line")
 
 
