@@ -70,8 +70,8 @@ def finding(results=RESULTS):
     return (
         f"**Report {name}.** On planted words, the easy case, it ranks {right} of pairs of explanations "
         f"correctly, and gives the true words a better value than the hardest noise in {null} of texts "
-        f"(language models: {causal_right} and {causal_null}); with two classes, one of them the default, it "
-        f"ranks {_percent(two)} correctly. **Not {fooled}** for language models: it ranks "
+        f"(language models: {causal_right} and {causal_null}); where a model of two classes falls back on "
+        f"one of them, it ranks {_percent(two)} correctly. **Not {fooled}** for language models: it ranks "
         f"{_percent(language.right[fooled])} correctly, but gives the true words a better value than "
         f"flat noise in {_percent(language.null[fooled])}."
     )
