@@ -22,7 +22,7 @@ BUDGETS = {
     "faithlib/models": 1_484,
     "faithlib/report": 584,
     "faithlib/statistics": 398,
-    "faithlib/study": 2_081,
+    "faithlib/study": 2_083,
     "faithlib/tasks": 961,
     "faithlib/training": 803,
     "replication": 2_194,
@@ -37,7 +37,7 @@ BUDGETS = {
     "notebooks/tutorials": 1_196,  # 315 of them were in the lessons' cells, 50 refuse a page of nothing
     "notebooks' code": 3_480,
     "workflow": 2_325,  # 27 of them: records that no table has yet; compare, each number beside its interval
-    "tests": 29_362,
+    "tests": 29_372,
     "docs": 1_265,  # 20 of them: values on hover, and verdicts as squares without a font
     "benchmarks": 1_753,
     "javascript": 238,

@@ -66,6 +66,8 @@ def _remarks(part, at_chance):
     yield part.cut
     yield part.left_out
     yield taken_as(part.texts, part.model)
+    if hasattr(part.model, "prefix") and "label" in part.texts.frame:
+        yield f"Labels are left out: {name} is a language model (prompts have answers, in the column target)."
     if of_texts is not None and len(set(of_texts.tolist())) == 1:
         yield f"All {n} labels are one class: whether {name} is at chance cannot be told."
     if of_texts is not None and not at_chance and (of_texts != part.predicted).all():

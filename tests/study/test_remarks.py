@@ -58,3 +58,14 @@ def test_a_model_at_chance_is_said_first_and_has_no_value(capsys):
     fine = evaluate(model, labelled(right), ["gradient_l2"], ["nc", "soft_nc"])
     assert capsys.readouterr().out == "" and fine.notes == [] and fine.table.value.notna().all()
     assert fine.labels.tolist() == fine.predicted.tolist() == right.tolist()
+
+
+def test_labels_of_prompts_are_left_out_with_a_note():
+    causal = tiny.causal()
+    told = "Labels are left out: tiny-llama is a language model (prompts have answers, in the column target)."
+    given = pd.DataFrame({"text": tiny.PROMPTS[:2], "label": [0, 1]})
+    assert told in evaluate(causal, given, ["gradient_l2"], ["aopc_sufficiency"], progress=False).notes
+    assert (
+        told
+        not in evaluate(causal, tiny.PROMPTS[:2], ["gradient_l2"], ["aopc_sufficiency"], progress=False).notes
+    )
