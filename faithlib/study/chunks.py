@@ -6,7 +6,6 @@ import pickle
 import re
 import sys
 from functools import partial
-from itertools import compress
 from pathlib import Path
 from uuid import uuid4
 
@@ -84,7 +83,8 @@ def source(function, seen=()):
     held = [getattr(function, name, None) for name in ("__defaults__", "__kwdefaults__", "__dict__")]
     code, new = getattr(function, "__code__", None), uuid4().hex
     values, functions = _globals(function) if code else ((), ())
-    held += [values, *(source(f, (*seen, function)) for f in functions if f not in (*seen, function))]
+    seen = (*seen, function)
+    held += [values, *(source(f, seen) for f in functions if f not in seen)]
     try:
         state = hashlib.sha256(pickle.dumps([bound, cells, held])).hexdigest()
     except (pickle.PicklingError, TypeError, AttributeError, RuntimeError):
@@ -104,9 +104,9 @@ def _globals(function):
         names |= {*code.co_names}
         waiting += [inner for inner in code.co_consts if inspect.iscode(inner)]
     read = [function.__globals__[name] for name in sorted(names & {*function.__globals__})]
-    own = [inspect.isfunction(v) and v.__module__ == function.__module__ for v in read]
-    values = [v for v, is_own in zip(read, own, strict=True) if not is_own and not inspect.ismodule(v)]
-    return values, list(compress(read, own))
+    functions = [v for v in read if inspect.isfunction(v) and v.__module__ == function.__module__]
+    values = [v for v in read if not inspect.ismodule(v) and not any(v is f for f in functions)]
+    return values, functions
 
 
 def _files(file, names):

@@ -146,11 +146,11 @@ def labels(texts, model):
                 "classes from 0, in the model's order"
             )
         classes = ()
-    other = fit.places(classes, names) is None if names else len(classes) != model.outputs
-    if classes and other:
-        own = ", ".join(names) or f"{model.outputs} without names"
+    differ = fit.places(classes, names) is None if names else len(classes) != model.outputs
+    if classes and differ:
+        heads = ", ".join(names) or f"{model.outputs} without names"
         raise ValueError(
-            f"data has the classes {', '.join(classes)}, {model.name} has {own}: give both the same classes"
+            f"data has the classes {', '.join(classes)}, {model.name} has {heads}: give both the same classes"
         )
     if "label" not in texts.frame:
         return None

@@ -11,13 +11,7 @@ import torch
 from faithlib.attributions import registry
 from faithlib.engine.forward import padded
 
-COLUMNS = (
-    "example",
-    "position",
-    "token",
-    "maskable",
-    "word",
-)  # of saved scores, beside attributions
+COLUMNS = ("example", "position", "token", "maskable", "word")  # of the saved scores, beside attributions
 
 
 @dataclass

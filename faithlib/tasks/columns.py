@@ -97,8 +97,9 @@ def classes(columns, name, place, labels=None):
         of = _rows([rows[i][1] for i in which])
         return f"{place}: column {name!r} has {_shown(labelled[which[0]])} in {of}"
 
-    if labels and all(str(whole(v)) in labels for v in labelled):  # classes that are called by numbers
-        labelled = [str(whole(v)) for v in labelled]
+    numerals = [str(whole(v)) for v in labelled]
+    if labels and set(numerals) <= set(labels):  # classes that are called by numbers
+        labelled = numerals
     strings = all(isinstance(v, str) for v in labelled)
     if strings and not set(labelled) <= set(labels or ()) and all(re.fullmatch(NUMBER, v) for v in labelled):
         labelled, strings = [int(float(v)) for v in labelled], False  # of a csv file

@@ -146,9 +146,9 @@ def two_sites():
 
 def puzzle(model, encoding, evidence):
     """The three heat maps of lesson 0, of which one says what the model used: {letter: (tokens,)}."""
-    found = fl.attribute(model, [encoding], [1], ["random_uniform", "leave_one_out"])
+    scores = fl.attribute(model, [encoding], [1], ["random_uniform", "leave_one_out"])
     marked = np.isin(encoding.words, evidence).astype(float)
-    return {"A": marked, "B": found["random_uniform"][0], "C": found["leave_one_out"][0]}
+    return {"A": marked, "B": scores["random_uniform"][0], "C": scores["leave_one_out"][0]}
 
 
 def planted_reviews():

@@ -175,11 +175,10 @@ def asked(page, part, fits, hint):
 def direction(text):
     """(label, "higher" or "lower") of the metric that a text names; None for none that is known."""
     entries = [metrics.get(name) for name in metrics.names()]
-    written = [(name, e) for e in entries for name in (e.label, e.name, e.name.replace("_", " "))]
-    named = [
-        (len(n), e.label, e.better) for n, e in written if re.search(rf"(?<!\w){re.escape(n)}(?!\w)", text)
-    ]
-    return max(named)[1:] if named else None
+    written = {name: e for e in entries for name in (e.label, e.name, e.name.replace("_", " "))}
+    named = [name for name in written if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)]
+    longest = max(named, key=len, default=None)
+    return longest and (written[longest].label, written[longest].better)
 
 
 @check
@@ -200,11 +199,12 @@ def page(mine, cards=None):
     asked(mine, "claim", " than " in mine["claim"], "a claim compares: … than …")
     better = re.search("(higher|lower) is better", mine["metric"])
     asked(mine, "metric", better, "say whether higher is better or lower is better")
-    known = direction(mine["metric"]) or ("", better[1])
-    asked(mine, "metric", better[1] == known[1], f"of {known[0]}, {known[1]} is better")
+    label, right = direction(mine["metric"]) or ("", better[1])
+    asked(mine, "metric", better[1] == right, f"of {label}, {right} is better")
     accurate = re.search("accura|f1|correct|right", mine["model"].lower()) and re.search(r"\d", mine["model"])
     asked(mine, "model", accurate, "say how accurate it is, as a number")
-    nothing = re.match(r"(no|none|nothing|random|\W*)\b\W*$|(no|none|nothing)\b", mine["baseline"].lower())
+    words = mine["baseline"].lower().split()
+    nothing = len(words) < 2 or words[0] in ("no", "none", "nothing")
     asked(mine, "baseline", not nothing, f"{PAGE['baseline']}; of random ones, say if scores or their order")
     mine = mine | {"unit": str(mine["unit"]).replace(" x ", " × ")}
     asked(mine, "unit", mine["unit"] in UNITS, f"use one of {', '.join(UNITS)}")
