@@ -41,7 +41,7 @@ ITEMS = (
     "in the paper", "what it shows", "small scale, data sets", "paper scale, cells", "here", "why not more",
 )  # fmt: skip
 UNITS = ("data set", "model in the paper", "small scale", "why not more", "hours printed", "≈ GPU hours")
-GPU = ("checkpoint", ": the paper's own model needs a GPU")  # (kind of reason, the rest of its words)
+UNRUN = ("checkpoint", ": the paper's own model was not run")  # (kind of reason, the rest of its words)
 AGREEMENT = (
     "table", "definition of ours", "numbers compared", "Spearman's ρ", "pairs in the same order",
     "level, ours / published",
@@ -148,7 +148,7 @@ def why(paper, missing):
     """Why the paper scale lacks cells, in words: of each kind of reason, how many data sets."""
     kinds = {}
     for task, model in missing:
-        kind, _ = at_small(paper, task, model)[1] or GPU
+        kind, _ = at_small(paper, task, model)[1] or UNRUN
         kinds.setdefault(kind, set()).add(task)
     return ", ".join(f"{kind} ({len(tasks)})" for kind, tasks in kinds.items())
 
@@ -203,7 +203,7 @@ def units(paper):
 
 
 def at_small(paper, task, model):
-    """(what the small scale has of a data set and model, why it has no more: as GPU, () where it has all).
+    """(what the small scale has of a data set and model, why it has no more: as UNRUN, () where it has all).
 
     Other models count that stand in for a model of the paper, such as MiniLM for RoBERTa-base alone.
     """
@@ -221,7 +221,7 @@ def at_small(paper, task, model):
         failed = gates[(gates.dataset == task) & ~gates.accepted.astype(bool) & gates.model.isin(counted)]
         words += [f"not above chance ({', '.join(map(model_title, failed.model))})"] if len(failed) else []
     if words:
-        return "; ".join(words), () if model in seeds else GPU
+        return "; ".join(words), () if model in seeds else UNRUN
     if TASKS[task].credentialed:
         return "—", ("licence", ": MIMIC-III is open to credentialed users only")
     if any((task, own) in planned for own in counted):

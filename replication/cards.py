@@ -62,7 +62,7 @@ def card_block(claims, headline=(), notes=(), before=(), first=()):
     else:
         rows = judged[judged.definition == claims.definition.iloc[0]]
         texts = [*first, in_words(rows.verdict, counted(len(rows), "claim")), *before]
-    texts.append(fold(claims_table(claims), f"All {len(claims)} claims"))
+    texts.append(fold(claims_table(claims), f"All {counted(len(judged), 'claim')}"))
     texts += [fold("\n\n".join(notes), "What was computed, and what was not")] if notes else []
     return "\n" + "\n\n".join(texts) + "\n"
 

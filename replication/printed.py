@@ -205,7 +205,8 @@ def page(layout, folder=None):
     models = ", ".join(dict.fromkeys(_words(name) for name in table.own_model.dropna()))
     ways = "" if definitions == [""] else f", by the definition of: {', then '.join(definitions)}"
     used = [f"{mark} {MARKS[mark]}" for mark in MARKS if mark in set(table.mark)]
-    note = f"Grey: published. Below it ours: {models}, {scale} scale{ways}. {'; '.join(used)}."
+    marks = f" {'; '.join(used)}." if used else ""
+    note = f"Grey: published. Below it ours: {models}, {scale} scale{ways}.{marks}"
     caption = f"<table><caption>{layout.number}. {escape(layout.title)}. {note}</caption>\n"
     return caption + "\n<table>".join(bodies)
 

@@ -33,7 +33,7 @@ CAPTIONS = layout("fmm", "captions.yaml")
 
 
 def pages(table: pd.DataFrame, size: int = 3) -> list[pd.DataFrame]:
-    """The table in parts of at most `size` data sets, each fit for one page of any of the figures."""
+    """The table in parts of at most `size` data sets, as they come, each fit for one page of any figure."""
     datasets = list(dict.fromkeys(table.dataset))
     return [table[table.dataset.isin(datasets[i : i + size])] for i in range(0, len(datasets), size)]
 
@@ -89,10 +89,13 @@ def performance(table: pd.DataFrame, scores: pd.DataFrame, split: str = "test", 
     return grid.finish([*handles, *_published(table), plots.mark("most frequent class", marker="|")], scale)
 
 
-def masf(table: pd.DataFrame, definition: str = "paper", scale: str = "") -> Figure:
+def masf(
+    table: pd.DataFrame, definition: str = "paper", scale: str = "", at_chance: Collection[str] = ()
+) -> Figure:
     """Figures 4 and 18 to 21: p-values of masked data being in distribution, a heat map a data set and model.
 
-    Strategies that meet random masks alone are left out. definition: one of `tables.DEFINITIONS`.
+    Strategies that meet random masks alone are left out. definition: one of `tables.DEFINITIONS`; at_chance:
+    as of `racu`.
     """
     table = table.groupby("strategy", sort=False).filter(lambda part: part.measure.nunique() > 2)
     column = f"p_{definition}"
@@ -112,6 +115,7 @@ def masf(table: pd.DataFrame, definition: str = "paper", scale: str = "") -> Fig
         words = f"p-value ({P_WORDS[definition]})"
         grid.figure.colorbar(artist, ax=grid.axes, shrink=0.3, aspect=15, pad=0.01, label=words)
     grid.name_axes("tokens masked [%]")
+    _grey(grid, at_chance)
     return grid.finish([plots.mark("seeds with p < 0.05: out of distribution", "#000000", "$n$")], scale)
 
 
@@ -124,10 +128,13 @@ def _map(table, known, column):
     return wide.rename(index=lambda name: FRESH if name == "validation" else label(name))
 
 
-def curves(table: pd.DataFrame, strategy: str = MASKED, scale: str = "") -> Figure:
+def curves(
+    table: pd.DataFrame, strategy: str = MASKED, scale: str = "", at_chance: Collection[str] = ()
+) -> Figure:
     """Figures 5 and 22 to 25: performance as tokens are masked, a row a data set and model.
 
-    table: from `tables.curve_table`. Absolute attributions on the left, signed ones on the right.
+    table: from `tables.curve_table`. Absolute attributions on the left, signed ones on the right. at_chance:
+    as of `racu`.
     """
     table = table[table.strategy == strategy]
     known = in_order(table.measure.unique(), names())
@@ -138,6 +145,7 @@ def curves(table: pd.DataFrame, strategy: str = MASKED, scale: str = "") -> Figu
     grid.include(0, which="y")
     metrics = [", ".join(map(metric_title, part.metric.unique())) for _, part in list(grid)[:: grid.across]]
     grid.name_axes("tokens masked [%]", [f"{metric} ↓" for metric in metrics])
+    _grey(grid, at_chance)
     return grid.finish(plots.attribution_looks(known), scale)
 
 
@@ -150,6 +158,7 @@ def racu(table: pd.DataFrame, scale: str = "", at_chance: Collection[str] = ()) 
     table = table[table.strategy == MASKED]
     known = in_order(table.measure.unique(), names())
     grid = plots.panels(table, height=0.45 + 0.2 * len(known), left=1.6)
+    _grey(grid, at_chance)
     for axis, part in grid:
         plots.guide(axis, 0, look={"linestyle": "-"})
         plots.guide(axis, 1)
@@ -159,9 +168,6 @@ def racu(table: pd.DataFrame, scale: str = "", at_chance: Collection[str] = ()) 
                 plots.points(axis, one, "racu", [y - 0.18], look, ("ci_low", "ci_high"), LIMITS)
             plots.points(axis, one, "published", [y + 0.18], look | {"hollow": True}, None, LIMITS)
             plots.points(axis, one, "roar", [y], ROAR, None, LIMITS)
-        if set(part.dataset) & set(at_chance):
-            axis.set_facecolor("#EEEEEE")
-            axis.set_title(f"{axis.get_title()} †", color="#767676")
         if part.flat.all():
             axis.set_title(f"{axis.get_title()}\n(none of ours: a seed's\nrandom curve is flat)")
         plots.attribution_rows(axis, known)
@@ -188,6 +194,14 @@ def _published(table):
     if not table.published.notna().any():
         return []
     return [plots.HOLLOW | {"label": plots.published_label(*sorted(set(table.published_model)))}]
+
+
+def _grey(grid, at_chance):
+    """Make the panels of data sets whose model is not above chance grey, with a dagger."""
+    for axis, part in grid:
+        if set(part.dataset) & set(at_chance):
+            axis.set_facecolor("#EEEEEE")
+            axis.set_title(f"{axis.get_title()} †", color="#767676")
 
 
 def _look(strategy):

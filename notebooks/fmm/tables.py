@@ -262,6 +262,17 @@ def published_cell(table, row, measure=None):
     return shared.published_row(table, published_dataset(row["dataset"]), model=model, **given)
 
 
+def claimed_first(table: pd.DataFrame, gate: pd.DataFrame) -> pd.DataFrame:
+    """Its rows with the data sets that claims rest on first, those at chance last; gate: from `gates`.
+
+    >>> gate = pd.DataFrame({"dataset": ["rte", "cola"], "accepted": [False, True], "tested": True})
+    >>> claimed_first(pd.DataFrame({"dataset": ["rte", "cola", "all"]}), gate).dataset.tolist()
+    ['cola', 'rte', 'all']
+    """
+    ranked = gate.sort_values(["accepted", "tested"], ascending=False, kind="stable").dataset
+    return shared.ordered(table, dataset=tuple(dict.fromkeys(ranked)))
+
+
 def by_dataset(table, texts, rows):
     """Texts of a long table as the paper prints it: a column a data set, and a model where it has several."""
     cases = [Case(*pair) for pair in zip(table.dataset, table.model, strict=True)]

@@ -123,9 +123,10 @@ def test_what_the_cards_of_noiser_and_saloss_say_of_completeness_draws_and_the_p
     assert f"up to {ours} in a log ratio (SmolLM2), {other} with Llama 260K" in text
     assert errors.idxmax() == "SmolLM2-135M-Instruct"
     options = pd.read_csv(folder / "noiser/choices.csv").set_index(["claim", "definition", "baseline"])
-    moved = options.query("choice == 'baseline of integrated gradients'").verdict
-    assert len(moved) == 2 and "it moves two claims, and no verdict" in text
-    assert (moved == options.query("choice == 'main'").verdict[moved.index]).all()
+    other = options.query("choice == 'baseline of integrated gradients'")
+    main = options.query("choice == 'main'").loc[other.index]
+    assert (other.value != main.value).sum() == 1 and "it moves one claim, and no verdict" in text
+    assert (other.verdict == main.verdict).all()
     assert "weights" not in set(pd.read_csv(folder / "saloss/choices.csv").choice)
     assert "weights" in papers.card("saloss").choices
 
@@ -138,3 +139,16 @@ def test_what_left_git_is_listed_with_its_hash_and_described():
         unit = path.rpartition("/")[2].partition(".s")[0]
         assert len(digest) == 64 and unit in readme, path
     assert len({path for path in lines}) == len(lines) > 100
+
+
+def test_what_the_cards_say_of_flat_random_curves_and_of_texts():
+    folder = ROOT / "results/small"
+    options = pd.read_csv(folder / "recursive_roar/choices.csv").query("choice == 'flat random curves'")
+    (word,) = options.verdict[options.claim == "attention is faithful (ACU)"]
+    text = (ROOT / "notebooks/recursive_roar/README.md").read_text(encoding="utf-8")
+    assert word == "depends" and "*attention is faithful* depends on the data set" in text
+    records = [json.loads(path.read_text(encoding="utf-8")) for path in (folder / "fmm").glob("*.json")]
+    texts = {record["params"]["task"]: record["provenance"]["examples"]["n"] for record in records}
+    text = (ROOT / "notebooks/fmm/README.md").read_text(encoding="utf-8")
+    assert f"({texts['cola']} of CoLA, {texts['sst2']} of SST-2 and of MRPC)" in text
+    assert texts["sst2"] == texts["mrpc"]
