@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from faithlib.scores import suggestion
+from faithlib.scores import one_of, suggestion
 from faithlib.tasks.table import TASKS, Use
 
 # Of headline claims, by name: of fractions and ACU, of F1, of log ratios.
@@ -101,6 +101,8 @@ class Card:
         texts = layout(folder, "card.yaml")
         rows = texts.pop("headline", [])
         choices = {name: tuple(options) for name, options in texts.pop("choices", {}).items()}
+        for row in rows:
+            one_of(f"{folder.name}/card.yaml: margin", row.get("margin"), (None, *MARGINS))
         headline = [Headline(**row | {"margin": MARGINS.get(row.get("margin"))}) for row in rows]
         return cls(folder.name, headline=tuple(headline), choices=choices, **texts, **entries)
 

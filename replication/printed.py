@@ -205,8 +205,8 @@ def page(layout, folder=None):
     models = ", ".join(dict.fromkeys(_words(name) for name in table.own_model.dropna()))
     ways = "" if definitions == [""] else f", by the definition of: {', then '.join(definitions)}"
     used = [f"{mark} {MARKS[mark]}" for mark in MARKS if mark in set(table.mark)]
-    marks = f" {'; '.join(used)}." if used else ""
-    note = f"Grey: published. Below it ours: {models}, {scale} scale{ways}.{marks}"
+    note = f"Grey: published. Below it ours: {models}, {scale} scale{ways}."
+    note += f" {'; '.join(used)}." * bool(used)
     caption = f"<table><caption>{layout.number}. {escape(layout.title)}. {note}</caption>\n"
     return caption + "\n<table>".join(bodies)
 

@@ -12,6 +12,7 @@ import pathlib
 import platform
 import re
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -353,6 +354,8 @@ def load(
     records, of_variants, unasked = [], [], []
     for unit in [unit for unit in paths if unit in units]:
         record = read_record(paths[unit])
+        if (of := (record["paper"], record["unit"])) != (paper, unit):
+            raise ValueError(f"{shown(paths[unit])} is a record of {', '.join(of)}: move it away")
         params = record["params"]
         if variants is not None and params.get("variant", "") not in variants:
             of_variants.append(unit)
@@ -412,10 +415,13 @@ def _of_other_settings(records, unasked):
 
 
 def _unlike(records):
-    """What tells the settings of these records from those of the first, in words."""
+    """What tells the settings and the user's own files of these records from those of the first, in words."""
     free = "seed", "attributions", "plugins"  # what seeds may have of their own
     first, *others = [{k: v for k, v in r["params"].items() if k not in free} for r in records]
-    return sorted({text for other in others for text in differences(other, first)})
+    texts = {text for other in others for text in differences(other, first)}
+    hashes = {pair for record in records for pair in record["provenance"].get("own", {}).items()}
+    files = Counter(name for name, _ in hashes)
+    return sorted(texts | {f"several contents of {name}" for name in files if files[name] > 1})
 
 
 def load_tables(

@@ -34,8 +34,13 @@ def units_in(folder):
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
             key = record["paper"], record["scale"]
-        except (ValueError, KeyError, TypeError):
+        except ValueError as error:
+            print(f"{path} is damaged and not read ({error})")
+            continue
+        except (KeyError, TypeError):
             continue  # another JSON file
+        if path.name in [other.name for other in units.get(key, ())]:
+            raise ValueError(f"{path} is the second {path.name} below {folder}: name one of their folders")
         units.setdefault(key, []).append(path)
     if not units:
         raise FileNotFoundError(

@@ -26,7 +26,8 @@ NEEDED = {"attributions", "measures", "definitions", "perturbations", "saliences
 PER_CENT = 100
 SCHEMA = json.loads(Path(__file__).parents[1].joinpath("config/schema.json").read_text(encoding="utf-8"))
 UNIT = {"$schema": SCHEMA["$schema"], **SCHEMA["$defs"]["unit"]}
-KINDS = {"object": "a mapping", "array": "a list", "string": "a text", "integer": "a whole number"}
+KINDS = {"object": "a mapping", "array": "a list", "string": "a text", "integer": "a whole number",
+         "boolean": "true or false", "number": "a number"}  # fmt: skip
 
 
 def conform(value, schema):

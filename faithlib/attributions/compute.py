@@ -19,6 +19,8 @@ from faithlib.options import DEFINITIONS
 from faithlib.progress import bar
 from faithlib.scores import one_of, suggestion
 
+OURS = ("cache", "progress", "wanted")  # arguments that a function has only if it names them
+
 
 def check(
     wanted: Sequence[str], model: Any = None, definition: str = "paper", paper: str = "", **settings: Any
@@ -117,7 +119,6 @@ def attribute(
     check(wanted, model, definition, paper, **settings)
     model.check(encodings)
     targets = _targets(model, targets, len(encodings))
-    model.model.eval()  # gradients have no dropout
     functions, attending = _functions(wanted, definition, paper)
     settings = {**settings, "cache": forward.Cache() if cache is None else cache}
     scores = {name: [None] * len(encodings) for name in wanted}
@@ -192,6 +193,7 @@ def _explain(function, model, encodings, targets, settings, overall, rows):
     """The results of one function for the examples `rows`: (rows, lengths, {name: array})."""
     batch = model.collate([encodings[i] for i in rows])
     target = torch.as_tensor(targets[rows], device=model.device)
+    model.model.eval()  # gradients have no dropout, whatever the function before has left on
     done = 0.0
 
     def progress(share):
@@ -200,7 +202,9 @@ def _explain(function, model, encodings, targets, settings, overall, rows):
         done += share
 
     arguments = {**settings, "progress": progress}
-    accepted = {k: v for k, v in arguments.items() if k in signature(function).parameters}
+    takes = signature(function).parameters
+    every = any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes.values())
+    accepted = {k: v for k, v in arguments.items() if k in takes or (every and k not in OURS)}
     values, maskable, results = {}, batch.maskable.cpu(), function(model, batch, target, **accepted)
     if not isinstance(results, Mapping):
         raise ValueError(

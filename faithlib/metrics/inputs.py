@@ -3,7 +3,6 @@
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -138,13 +137,16 @@ class Inputs:
     def once(self, what, compute):
         """compute(), or what it gave before under the same name: what metrics of a study share."""
         if what not in self._kept:
-            self._kept[what] = compute()
+            self._kept[what] = value = compute()
+            if isinstance(value, np.ndarray) and value.ndim == 1:  # a value a text, such as p_full
+                value.setflags(write=False)  # a metric that changed it would change the others
         return self._kept[what]
 
-    @cached_property
+    @property
     def p_full(self):
         """The probability of the target given the whole text: (examples,)."""
-        return self.target_probabilities([forward.unchanged(e) for e in self.encodings])
+        whole = [forward.unchanged(e) for e in self.encodings]
+        return self.once("p_full", lambda: self.target_probabilities(whole))
 
     @property
     def p_empty(self):

@@ -73,6 +73,7 @@ class Transformer:
     """
 
     pools = False
+    _padding = None  # the padding token that is no position, of RoBERTa and MPNet
     unattended = ""  # why attention of this model cannot be used, as `fit.check_runs` found
 
     def __init__(self, model, tokenizer, name="", max_length=None, dtype=None):
@@ -90,7 +91,7 @@ class Transformer:
             )
         positions = positions or max_length
         layer = getattr(getattr(model, "base_model", None), "embeddings", None)
-        self._padding = getattr(layer, "padding_idx", None)  # of RoBERTa and MPNet: their positions skip it
+        self._padding = getattr(layer, "padding_idx", None)
         if self._padding is not None:
             positions -= self._padding + 1
         self.max_length = min(max_length or positions, positions)

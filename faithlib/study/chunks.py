@@ -15,6 +15,8 @@ import pandas as pd
 from faithlib.provenance import file_digest, weights_digest
 from faithlib.store import Store
 
+OTHERS = ("faithlib", "transformers", "torch", "peft")  # packages whose classes a version tells
+
 
 class Chunks:
     """The chunks of one model on a block of texts: scores of an attribution, values of it and a metric.
@@ -53,8 +55,10 @@ def _file(name, what):
 
 
 def told(model):
-    """What tells a model from others: [digest of its weights, dtype]."""
-    return [weights_digest(model.model), str(getattr(model, "dtype", ""))]
+    """What tells a model from others: [digest of its weights, dtype, the code of classes of one's own]."""
+    own = [of for of in (type(model), type(model.model)) if of.__module__.partition(".")[0] not in OTHERS]
+    methods = [source(method) for of in own for method in vars(of).values() if inspect.isfunction(method)]
+    return [weights_digest(model.model), str(getattr(model, "dtype", "")), methods]
 
 
 def check(folder):

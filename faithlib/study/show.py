@@ -299,7 +299,6 @@ def save(study: Any, folder: str | Path) -> Path:
     folder = Path(folder).expanduser()
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder.as_posix()!r} is a file: give a folder")
-    _save_record(study, folder)
     tables, drawn = folder / "tables", folder / "figures"
     better = {title: registry.get(name).better for name, title in _metrics(study, arrows=False).items()}
     save_table(study.table, tables / "results", better, wide(study, arrows=False))
@@ -319,6 +318,7 @@ def save(study: Any, folder: str | Path) -> Path:
             save_figure(picture, drawn / name)
             plt.close(picture)
     explorer.write(study, folder / "explorer.html")
+    _save_record(study, folder)  # last: it says that all is there
     return folder
 
 

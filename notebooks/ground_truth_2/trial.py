@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from faithlib.attributions import registry as attributions
 from faithlib.metrics import registry
 from notebooks.ground_truth_2 import tables
 from notebooks.ground_truth_2.worst_case import CORE
@@ -71,6 +72,10 @@ def score(metric=None, attribution=None, better="higher", seed=0, output="out", 
     """
     if metric is None and attribution is None:
         raise ValueError("nothing to score: give --metric my.py:metric or --attribution my.py:method")
+    if isinstance(attribution, str):
+        attributions.get(attribution)  # before a model is trained
+    if data_dir and not Path(data_dir).is_dir():
+        raise ValueError(f"data_dir={data_dir!r}: there is no such folder; check the path")
     entry, found = None if metric is None else _entry(metric, better), {}
     counts, precise = [], []
     for about, prepared in _models(seed, output, data_dir):

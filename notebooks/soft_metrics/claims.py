@@ -12,6 +12,7 @@ from functools import cache, partial
 import numpy as np
 import pandas as pd
 
+from faithlib.scores import one_of
 from faithlib.statistics import FEWEST_UNITS
 from notebooks.soft_metrics.card import CARD
 from notebooks.soft_metrics.tables import HARD, METRICS, PAPER, aopc, preferences, with_option
@@ -33,9 +34,14 @@ WITHOUT = {
 }
 METRIC = re.compile("(?:Soft-)?N[SC]")
 LARGE, RIGHT = "1 - S0 of .05 and more", "correctly predicted"
-COMPUTED = ("ties", "baseline", "attributions", "texts")  # choices about values that are there anyway
 UNIT = ["dataset", "model", "seed", "example"]
 MAIN = CARD.main_setting()
+COMPUTED = {  # choices about values that are there anyway, and their options
+    "ties": (MAIN["ties"], *TIES),
+    "baseline": BASELINES,
+    "attributions": (MAIN["attributions"], *WITHOUT),
+    "texts": (MAIN["texts"], LARGE, RIGHT),
+}
 
 
 def claims(
@@ -93,6 +99,8 @@ def statements(measured, changes, design, about_texts, gate=None, **setting):
     if option not in changes or more:  # measured one at a time
         return None
     kept, setting = measured(option), MAIN | setting
+    for choice, options in COMPUTED.items():
+        one_of(choice, setting[choice], options)
     kept = kept[kept.attribution != WITHOUT.get(setting["attributions"])]
     if setting["texts"] != MAIN["texts"]:
         large = about_texts.denominator >= SMALLEST

@@ -111,3 +111,41 @@ def test_scores_that_are_not_finite_are_told(classifier, name):
         FloatingPointError, match=f"(attribution '{name}'|{classifier.name}) gives NaN or infinite"
     ):
         attribute(classifier, encodings, targets, [name])
+
+
+def test_a_function_with_settings_gets_those_of_the_user_alone(classifier):
+    given = {}
+
+    def mine(model, batch, target, **settings):
+        given.update(settings)
+        return {"mine": batch.maskable * 1.0}
+
+    attributions.register("mine", signed=True, family="gradient", label="mine", cost="tokens")(mine)
+    try:
+        attribute(classifier, classifier.encode(["the plot was great"]), [1], ["mine"], steps=9)
+    finally:
+        attributions.unregister("mine")
+    assert given == {"steps": 9}
+
+
+def test_a_function_that_leaves_the_model_in_training_changes_no_other(classifier):
+    def training(model, batch, target):
+        model.model.train()
+        return {"training": batch.maskable * 1.0}
+
+    modes = []
+
+    def mode(model, batch, target):
+        modes.append(model.model.training)
+        return {"mode": batch.maskable * 1.0}
+
+    functions = {"training": training, "mode": mode}
+    try:
+        for name, function in functions.items():
+            attributions.register(name, signed=True, family="gradient", label=name, cost="tokens")(function)
+        attribute(classifier, classifier.encode(["the plot was great"]), [1], list(functions))
+    finally:
+        for name in functions:
+            attributions.unregister(name)
+        classifier.model.eval()
+    assert modes == [False]

@@ -54,6 +54,12 @@ def test_an_unknown_paper_and_a_folder_without_a_card_are_one_line(tmp_path, mon
     refused("'my-paper' cannot be imported: rename its folder", papers.card, "my-paper")
 
 
+def test_a_margin_is_one_of_those_that_have_a_name(tmp_path):
+    (tmp_path / "card.yaml").write_text("headline:\n  - {claim: one, margin: shares}\n")
+    with pytest.raises(ValueError, match=r"card.yaml: margin='shares' is unknown: use .*'share'"):
+        papers.Card.read(tmp_path / "card.py")
+
+
 def test_the_papers_own_hours_are_the_printed_ones():
     hours = {name: papers.card(name).hours() for name in ("fmm", "recursive_roar")}
     text = papers.published("fmm", "text").set_index("name").value

@@ -300,3 +300,13 @@ def test_parameters_that_change_after_the_start_write_nothing(given):
     ):
         refused(told, write)
     assert not run.folder.exists() and not run.kept.exists()
+
+
+def test_seeds_of_several_contents_of_a_users_file_are_left_out(given, capsys, tmp_path):
+    given["plugins"] = [str(tmp_path / "mine.py")]
+    for seed in range(2):
+        (tmp_path / "mine.py").write_text(f"VALUE = {seed}\n")
+        results.start("soft_metrics", given | {"seed": seed}).save([], VALUES)
+    with pytest.raises(FileNotFoundError, match="no records"):
+        results.load(given["results_dir"], "quick", "soft_metrics")
+    assert f"several contents of {tmp_path / 'mine.py'}" in capsys.readouterr().out

@@ -1,5 +1,6 @@
 """A study that was stopped goes on, and never with chunks of another study."""
 
+import copy
 import sys
 import threading
 from functools import partial
@@ -11,6 +12,7 @@ import tiny
 
 from faithlib import attributions, plugins
 from faithlib.metrics import registry
+from faithlib.models import Classifier
 from faithlib.study import chunks, evaluate, measure
 
 NAMES, METRICS = ["gradient_l2", "gradient_l1", "leave_one_out"], ["ns", "soft_nc", "decision_flip"]
@@ -91,6 +93,25 @@ def test_a_function_that_was_changed_runs_again(model, tmp_path):
     found = [evaluate(model, tiny.TEXTS, [m], ["ns"], resume=tmp_path) for m in versions]
     assert [study.scores["mine"][0][1] for study in found] == [1, 2, 1, 4]
     assert len(list(tmp_path.glob("mine.scores.*"))) == 3
+
+
+class Once(Classifier):
+    def logits(self, *args, **kwargs):
+        return super().logits(*args, **kwargs)
+
+
+class Twice(Classifier):
+    def logits(self, *args, **kwargs):
+        return 2 * super().logits(*args, **kwargs)
+
+
+def test_a_model_whose_methods_are_others_is_another(model):
+    def told(of):
+        own = copy.copy(model)
+        own.__class__ = of
+        return chunks.told(own)
+
+    assert told(Once) == told(Once) != told(Twice) and told(Classifier)[2] == []
 
 
 class Times:

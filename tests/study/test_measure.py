@@ -102,3 +102,17 @@ def test_a_metric_that_changes_its_scores_changes_no_other():
     assert study.table.value[1:].tolist() == plain.table.value.tolist()
     for one, other in zip(study.scores["leave_one_out"], plain.scores["leave_one_out"], strict=True):
         assert one.tolist() == other.tolist()
+
+
+def test_a_metric_that_changes_what_all_share_is_refused():
+    @registry.register("subtracting", better="higher", range=(-1, 1))
+    def subtracting(inputs, scores):
+        drop = inputs.p_full
+        drop -= 0.1
+        return drop
+
+    try:
+        with pytest.raises(ValueError, match="read-only"):
+            evaluate(tiny.classifier(), tiny.TEXTS, ["leave_one_out"], ["subtracting"])
+    finally:
+        registry.unregister("subtracting")

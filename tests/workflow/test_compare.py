@@ -117,3 +117,12 @@ def test_a_folder_without_records_is_refused(tmp_path):
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(FileNotFoundError, match="there is no record in it; name the folder"):
         compare.units_in(tmp_path)
+
+
+def test_two_records_of_one_unit_and_a_damaged_one_are_told(project, capsys):
+    save(project / "runs/a"), save(project / "runs/b")
+    with pytest.raises(ValueError, match=r"is the second sst.bert.s0.json below .*: name one of their"):
+        compare.units_in(project / "runs")
+    (project / "runs/a/half.json").write_text('{"paper"')
+    assert len(compare.units_in(project / "runs/a")) == 1
+    assert "half.json is damaged and not read" in capsys.readouterr().out

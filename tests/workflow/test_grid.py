@@ -136,6 +136,12 @@ def test_a_config_that_includes_itself_is_one_line(tmp_path, monkeypatch, text, 
     refused(told, grid.read, {})
 
 
+def test_a_type_of_any_kind_has_a_word(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config(tmp_path, "version: 2\nscale: quick\nasks: {gpu: 'yes'}\npapers: {}\n")
+    refused("asks: gpu = 'yes' must be true or false; change it", grid.read, {})
+
+
 def test_a_gpu_that_is_not_there_is_told_before_anything_starts(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     refused("device='cuda', but this machine shows no CUDA device: use", grid.demand, "cuda", {})

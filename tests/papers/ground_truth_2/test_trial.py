@@ -87,6 +87,8 @@ def test_an_attribution_of_ones_own_has_its_place(here, capsys):
         ([], "nothing to score: give --metric my.py:metric or --attribution my.py:method"),
         (["--metric", "my.py:none"], "my.py has no function 'none': it has kept, short, nothing, counter"),
         (["--metric", "racu"], "metric 'racu' has no value of a text"),
+        (["--attribution", "limee"], "attribution 'limee' is unknown: did you mean 'lime'"),
+        (["--metric", "ns", "--data-dir", "nowhere"], "data_dir='nowhere': there is no such folder"),
         (["--metric", "my.py:short"], "metric 'short' returns values of shape (1,) for"),
         (["--metric", "my.py:nothing"], "metric 'nothing' is NaN for 100% of the pairs"),
         (

@@ -176,3 +176,9 @@ def test_the_gradient_of_the_spread_is_its_slope():
 
     by_hand = [(spread(step * d) - spread(-step * d)) / (2 * step) for d in np.eye(6)]
     assert claims._spread_gradient(means, 3) == pytest.approx(by_hand, abs=1e-8)
+
+
+def test_an_option_that_the_claims_do_not_know_is_refused(values):
+    for choice, option in {"texts": "wrongly predicted", "ties": "none", "baseline": "uniform"}.items():
+        with pytest.raises(ValueError, match=f"{choice}={option!r} is unknown"):
+            claims.statements(lambda _: values, {"": set()}, "crossed", None, **{choice: option})
