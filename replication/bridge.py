@@ -200,12 +200,12 @@ def _value(spec, paper, folder):
 
 
 def _read(spec, paper, folder):
-    """The table of a value: published, a benchmark's, one of the report's, or claims and choices."""
+    """The table of a value: published, a benchmark's, one of the report's, claims or choices; empty if absent."""
     place, name = spec.get("place", ""), f"{spec['table']}.csv"
     if place == "published":
         return papers.published(paper, spec["table"])
     if place == "benchmarks":
-        return pd.read_csv(project_root() / "results" / "benchmarks" / name)
+        folder = project_root() / "results" / "benchmarks"
     path = folder / name if (folder / name).is_file() else folder.parent / name
     columns = [*spec["where"], spec.get("value", "value")]
     return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=columns)

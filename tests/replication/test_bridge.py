@@ -49,3 +49,8 @@ def test_every_step_of_a_committed_bridge_has_a_value(paper):
     assert [one.claim for one in found] == [entry["claim"] for entry in given]
     assert [len(one.steps) for one in found] == [len(entry["steps"]) for entry in given]
     assert not any(np.isnan(one.published) for one in found)
+
+
+def test_a_table_that_is_not_there_has_no_value(tmp_path):
+    spec = {"place": "benchmarks", "table": "nothing", "where": {"metric": "ns"}}
+    assert np.isnan(bridge._value(spec, "soft_metrics", tmp_path))
