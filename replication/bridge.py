@@ -200,7 +200,7 @@ def _value(spec, paper, folder):
 
 
 def _read(spec, paper, folder):
-    """The table of a value: published, a benchmark's, one of the report's, claims or choices; empty if absent."""
+    """The table of a value: published, a benchmark's, the report's, claims or choices; empty if absent."""
     place, name = spec.get("place", ""), f"{spec['table']}.csv"
     if place == "published":
         return papers.published(paper, spec["table"])
