@@ -128,6 +128,8 @@ def headline_table(claims, headline):
         elif row["verdict"] == verdicts.UNDECIDED:
             crossed = row["reason"] == verdicts.OPEN and pd.notna(row.get("threshold"))
             asked += f": interval contains {row['threshold']:g}" if crossed else f": {row['reason']}"
+        elif row["reason"]:
+            asked += f": {row['reason']}"
         if row["within_margin"] == verdicts.YES:
             asked += f"; effect within ±{one.margin:g}"
         elif row["at_least_half"] == verdicts.NO and row["verdict"] != verdicts.FAILS:

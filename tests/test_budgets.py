@@ -25,11 +25,11 @@ BUDGETS = {
     "faithlib/study": 2_080,
     "faithlib/tasks": 962,
     "faithlib/training": 803,
-    "replication": 2_198,  # 4 of them: seeds of several contents of a file, a record of another paper
+    "replication": 2_200,  # 4 of them: seeds of several contents of a file, a record of another paper
     "notebooks/attributions": 131,
     "notebooks/fmm": 701,
     "notebooks/ground_truth": 1_448,  # leaves once the records of version 2 are in
-    "notebooks/ground_truth_2": 1_646,
+    "notebooks/ground_truth_2": 1_658,
     "notebooks/noiser": 1_386,
     "notebooks/recursive_roar": 541,
     "notebooks/saloss": 643,
@@ -37,12 +37,12 @@ BUDGETS = {
     "notebooks/tutorials": 1_196,  # 315 of them were in the lessons' cells, 50 refuse a page of nothing
     "notebooks' code": 3_483,
     "workflow": 2_326,  # 27 of them: records that no table has yet; compare, each number beside its interval
-    "tests": 29_459,
+    "tests": 29_473,
     "docs": 1_265,  # 20 of them: values on hover, and verdicts as squares without a font
     "benchmarks": 1_753,
     "javascript": 238,
 }  # of faithlib at most 10,800 in all
-DOCSTRINGS = 7_957  # lines, of faithlib, replication, papers and workflow; at most 8,000
+DOCSTRINGS = 7_961  # lines, of faithlib, replication, papers and workflow; at most 8,000
 SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 

@@ -33,10 +33,13 @@ def sentences(cells: pd.DataFrame, entries: pd.DataFrame, scale: str, core: tupl
     cheapest = whole.loc[whole[whole.worst >= best.worst - NEAR].seconds.idxmin()]
     one = cells[(cells.kind == "P1") & (cells.error == "one of two")]
     one = one[one[ENTRY].apply(tuple, axis=1).isin(whole[ENTRY].apply(tuple, axis=1))]
+    cost = f"{cheapest.seconds:.2g} CPU seconds tell two explanations apart in its worst cell."
+    near = f"Within {NEAR} of it {label(cheapest)} is the cheapest: {cost}"
+    if label(cheapest) == label(best):
+        near = f"None within {NEAR} of it is cheaper: {cost}"
     return [
         f"{lead} {label(best)}: right in {best.worst:.2f} of its worst cell ({best.cell}) and "
-        f"{best['mean']:.2f} in the mean of {best.cells}. Within {NEAR} of it {label(cheapest)} is the "
-        f"cheapest: {cheapest.seconds:.2g} CPU seconds tell two explanations apart in its worst cell.",
+        f"{best['mean']:.2f} in the mean of {best.cells}. {near}",
         f"**Passes** at {PASSES:.2f} in every cell: {_list(whole[whole.verdict == 'passes'])}.",
         f"**Fails**, below {FAILS:.2f} in a cell: {_list(whole[whole.verdict == 'fails'])}.",
         f"**Where one of two words is enough** these cannot tell one from none (at most {BLIND:.2f}): "
@@ -52,8 +55,7 @@ def of_papers(entries: pd.DataFrame, scale: str) -> pd.DataFrame:
     """
     rows = []
     for paper, metrics in OF_PAPERS.items() if scale != "quick" else ():
-        published = entries[ENTRY].apply(tuple, axis=1).isin(PUBLISHED) & (entries["map"] != "equal")
-        own = entries[published].set_index("metric")
+        own = as_published(entries).set_index("metric")
         shares = [
             f"{label_of(name)} {own.worst[name]:.0%} ({own.cell[name]})"
             for name in metrics
@@ -68,6 +70,11 @@ def of_papers(entries: pd.DataFrame, scale: str) -> pd.DataFrame:
             )
             rows.append((paper, text))
     return pd.DataFrame(rows, columns=["paper", "text"])
+
+
+def as_published(entries: pd.DataFrame) -> pd.DataFrame:
+    """The entries that a paper has; "equal" is a map of this project."""
+    return entries[entries[ENTRY].apply(tuple, axis=1).isin(PUBLISHED) & (entries["map"] != "equal")]
 
 
 def _list(rows):

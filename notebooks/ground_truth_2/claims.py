@@ -13,7 +13,7 @@ import pandas as pd
 from faithlib.statistics import holm, seeds_interval
 from faithlib.statistics.base import ROUNDING
 from faithlib.statistics.intervals import EQUAL as ALL_EQUAL
-from notebooks.ground_truth_2.card import BELOW, BLIND, DIFFERENCE, GAIN, GHOST, HOLM, PASSES, SEES
+from notebooks.ground_truth_2.card import BELOW, BLIND, CARD, DIFFERENCE, GAIN, GHOST, HOLM, PASSES, SEES
 from notebooks.ground_truth_2.tables import ENTRY, accuracies, in_core
 from notebooks.ground_truth_2.worst_case import CORE, KIND
 from replication.cases import average
@@ -52,26 +52,43 @@ PART = "another part of the claim is not shown"
 
 
 def claims(values: pd.DataFrame, certificates: pd.DataFrame, scale: str) -> pd.DataFrame:
-    """claims.csv: a row a part, with `p_holm` of the claim that it belongs to.
+    """claims.csv: the eight claims of the card (`whole`), behind them the parts of those that have several.
 
     values: of the main setting. certificates: the table of that name of the `mask` kind: operator, mean,
-    all_mean, seed.
+    all_mean, seed. `p_holm` is that of the whole claim.
     """
     parts = statements(values, certificates)
     lines = [
-        {"number": number, **line} for number, claim in parts for line in rows(claim, scale, *judged(claim))
+        {"number": number, "p": _p(claim), **line}
+        for number, claim in parts
+        for line in rows(claim, scale, *judged(claim))
     ]
-    table = pd.DataFrame(lines, columns=["number", *CLAIMS])
-    largest: dict[int, float] = {}
-    for number, claim in parts:
-        largest[number] = max(largest.get(number, 0.0), _p(claim))
-    adjusted = dict(zip(largest, holm(list(largest.values())), strict=True))
+    table = pd.DataFrame(lines, columns=["number", "p", *CLAIMS])
+    largest = table.groupby("number").p.max()
+    adjusted = dict(zip(largest.index, holm(largest.to_numpy()), strict=True))
     table["p_holm"] = table.number.map(adjusted)
     late = (table.verdict == HOLDS) & (table.p_holm > HOLM)
     others = table.groupby("number").verdict.transform(lambda words: (words != HOLDS).any())
     table.loc[late, "verdict"] = UNDECIDED
     table.loc[late, "reason"] = [PART if other else LATE for other in others[late]]
-    return table.drop(columns="number")
+    of_claim = [(CARD.headline[number - 1].claim, of) for number, of in table.groupby("number")]
+    wholes = pd.DataFrame([whole(sentence, of) for sentence, of in of_claim], columns=table.columns)
+    several = table[table.duplicated("number", keep=False)]
+    return pd.concat([wholes, several], ignore_index=True).drop(columns=["number", "p"])
+
+
+def whole(sentence: str, parts: pd.DataFrame) -> pd.Series:
+    """The row of a claim, of the rows of its parts: the estimate of the weakest one, with the largest p.
+
+    It does not hold where a part does not, holds where all do, and is undecided else.
+    """
+    weakest = parts.loc[parts.p.idxmax()]
+    about = {"claim": sentence, "headline": True}
+    words = set(parts.verdict)
+    if len(parts) > 1 and words != {""}:
+        about["verdict"] = FAILS if FAILS in words else HOLDS if words == {HOLDS} else UNDECIDED
+        about["reason"] = f"weakest part: {weakest.claim.partition(': ')[2]}"
+    return pd.Series({**weakest, **about})
 
 
 def beside(values: pd.DataFrame, version_1: pd.DataFrame) -> pd.DataFrame:
@@ -91,12 +108,6 @@ def beside(values: pd.DataFrame, version_1: pd.DataFrame) -> pd.DataFrame:
             now = {name: of.get(one, math.nan) - of.get(other, math.nan) for name, of in means.items()}
             rows.append({"claim": row.claim, "verdict": row.verdict, "value": row.value} | now)
     return pd.DataFrame(rows, columns=["claim", "verdict", "value", *means])
-
-
-def of_claims(table):
-    """The verdict on each whole claim, {number: word}: "does not hold" where one of its parts does not."""
-    words = table[table.verdict != ""].groupby(table.claim.str.partition(":")[0].astype(int)).verdict
-    return {n: FAILS if FAILS in set(w) else HOLDS if set(w) == {HOLDS} else UNDECIDED for n, w in words}
 
 
 def statements(values, certificates):

@@ -38,6 +38,11 @@ def test_sentences_name_the_best_the_cheapest_near_it_and_what_is_blind(cells, e
     assert "(at most 0.60): NC, zero (0.50). These can" in one and "resample" not in one
 
 
+def test_the_best_is_told_to_be_the_cheapest_near_it(cells, entries):
+    cheap = entries.assign(seconds=[0.001 if name == "aopc_sufficiency" else 9.0 for name in entries.metric])
+    assert "None within 0.02 of it is cheaper: 0.001 CPU" in advice.sentences(cells, cheap, "small")[0]
+
+
 def test_there_is_no_advice_at_quick_or_without_records(cells, entries):
     assert advice.sentences(cells, entries, "quick") == []
     assert advice.sentences(cells, entries[:0], "small") == []

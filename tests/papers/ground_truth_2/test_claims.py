@@ -6,7 +6,8 @@ import pytest
 from sample.ground_truth_2 import counts
 
 from notebooks.ground_truth_2 import claims, tables
-from replication.verdicts import FAILS, HOLDS, UNDECIDED
+from notebooks.ground_truth_2.card import CARD
+from replication.verdicts import DEPENDS, FAILS, HOLDS, UNDECIDED
 
 
 def ideal(entry, kind, error, shape, flagged):
@@ -29,14 +30,20 @@ def certificates(share=0.3, seeds=range(20, 25)):
     return pd.DataFrame(rows, columns=["operator", "mean", "all_mean", "seed"])
 
 
+def of_claims(table):
+    """{number: verdict} of the whole claims."""
+    wholes = table[table.headline.astype(bool)]
+    return dict(zip(wholes.claim.str.partition(":")[0].astype(int), wholes.verdict, strict=True))
+
+
 @pytest.fixture(scope="module")
 def table():
     return claims.claims(counts(ideal), certificates(), "small")
 
 
 def test_all_claims_hold_where_all_that_they_say_is_so(table):
-    assert claims.of_claims(table) == dict.fromkeys(range(1, 9), HOLDS), table[table.verdict != HOLDS].T
-    assert len(table) == 16 + 9 + 1 + 1 + 2 + 1 + 5 + 1 + 2
+    assert of_claims(table) == dict.fromkeys(range(1, 9), HOLDS), table[table.verdict != HOLDS].T
+    assert len(table) == 8 + 16 + 9 + 2 + 5 + 2  # the claims, and the parts of those that have several
     assert (table.p_holm < 0.025).all()
 
 
@@ -56,18 +63,30 @@ def test_each_claim_fails_where_its_own_cells_say_so(number, entry, kind, value)
     def other(found, of, *about):
         return value if (found, of) == (entry, kind) else ideal(found, of, *about)
 
-    words = claims.of_claims(claims.claims(counts(other), certificates(), "small"))
-    assert words[number] in (FAILS, UNDECIDED), words
+    words = of_claims(claims.claims(counts(other), certificates(), "small"))
+    assert words[number] in (FAILS, DEPENDS, UNDECIDED), words
 
 
 def test_the_ghost_needs_a_tenth_of_the_effect(table):
-    words = claims.of_claims(claims.claims(counts(ideal), certificates(0.01), "small"))
+    words = of_claims(claims.claims(counts(ideal), certificates(0.01), "small"))
     assert words[8] == FAILS and words[7] == HOLDS
+
+
+def test_a_whole_claim_has_the_estimate_of_its_weakest_part():
+    def other(found, of, *about):
+        return 0.8 if (found, of) == (claims.NS, "N1") else ideal(found, of, *about)
+
+    table = claims.claims(counts(other), certificates(), "small")
+    first, part = table.iloc[0], table[table.claim == "1: NS on N1, halves, < 0.65"].iloc[0]
+    assert first.verdict == FAILS and first.reason == "weakest part: NS on N1, halves, < 0.65"
+    assert first[["value", "ci_low", "ci_high"]].equals(part[["value", "ci_low", "ci_high"]])
+    assert part.value == pytest.approx(0.8, abs=0.01) and not part.headline
 
 
 def test_parts_that_hold_are_undecided_where_another_is_not_shown(table):
     two = claims.claims(counts(ideal), certificates(seeds=range(20, 22)), "small")
-    assert claims.of_claims(two)[8] == UNDECIDED
+    assert of_claims(two)[8] == UNDECIDED
+    assert two.claim[:8].tolist() == [one.claim for one in CARD.headline]
     assert claims.claims(counts(ideal), certificates(), "quick").verdict.eq("").all()
 
 
