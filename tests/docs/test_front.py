@@ -80,7 +80,7 @@ def test_a_cell_has_models_that_stand_in_for_its_own_and_no_other_of_the_paper(c
     monkeypatch.setattr(coverage, "read", lambda path: pd.DataFrame())
     assert coverage.at_small("recursive_roar", "babi_1", "bilstm") == ("BiLSTM, 2 seeds", ())
     assert coverage.at_small("recursive_roar", "babi_1", "roberta-base")[0] == "—"
-    assert coverage.at_small("recursive_roar", "sst", "roberta-base") == ("MiniLM-L6, 1 seed", coverage.GPU)
+    assert coverage.at_small("recursive_roar", "sst", "roberta-base") == ("MiniLM-L6, 1 seed", coverage.UNRUN)
     minilm = "all-MiniLM-L6-v2"
     assert coverage.stands("fmm", minilm, "roberta-base")
     assert not coverage.stands("fmm", minilm, "roberta-large")
