@@ -10,7 +10,8 @@ Besides what every record has (`faithlib.store`), that of a unit has
 
     paper, unit, scale
     params          the notebook's parameters, without those that say where and not what (PLACES)
-    design          "crossed" (all seeds see the same texts) or "nested" (each seed has texts of its own)
+    design          "crossed" (all seeds see the same texts) or "nested" (each seed has texts of its own);
+                    records of format 1 lack it
     metrics         [{metric, value, ...}] of the whole unit
     excluded        [{what, why, n}] that was cut or left out
     provenance      git commit and dirty ("unknown" outside git), code (hash of faithlib's source), versions,
@@ -145,6 +146,7 @@ def differences(old, new):
     Parameters that change no value (HOW) are passed over, and so is one that only one of them has and that is
     empty there, as records older than a parameter lack it.
     """
+    old, new = current_names(old), current_names(new)
     changed = []
     for name in dict.fromkeys([*old, *new]):
         if name in old and name in new:
@@ -159,7 +161,13 @@ def differences(old, new):
 
 def departures(params, wanted):
     """As `differences`, of those of the parameters that are wanted."""
+    params = current_names(params)
     return differences({name: params[name] for name in wanted if name in params}, wanted)
+
+
+def current_names(params):
+    """Parameters by their present names: `dtype` was called `precision` in one notebook."""
+    return {"dtype" if name == "precision" else name: value for name, value in params.items()}
 
 
 def unit_columns(record):
@@ -174,8 +182,12 @@ def variant_columns(record):
 
 
 def design(records: list[dict]) -> str:
-    """ "nested" where each seed of these records has texts of its own, else "crossed"."""
-    return "nested" if "nested" in {record.get("design") for record in records} else "crossed"
+    """ "nested" where each seed of these records has texts of its own, else "crossed".
+
+    Records of format 1 do not say it; their data's seed does, for all seeds but 0.
+    """
+    designs = {r["design"] if "design" in r else design_of(r["params"], r["provenance"]) for r in records}
+    return "nested" if "nested" in designs else "crossed"
 
 
 def design_of(params, provenance):

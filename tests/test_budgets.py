@@ -25,7 +25,7 @@ BUDGETS = {
     "faithlib/study": 2_080,
     "faithlib/tasks": 962,
     "faithlib/training": 803,
-    "replication": 2_200,  # 4 of them: seeds of several contents of a file, a record of another paper
+    "replication": 2_205,  # 4 of them: seeds of several contents of a file, a record of another paper
     "notebooks/attributions": 131,
     "notebooks/fmm": 701,
     "notebooks/ground_truth": 1_448,  # leaves once the records of version 2 are in
@@ -36,13 +36,13 @@ BUDGETS = {
     "notebooks/soft_metrics": 692,
     "notebooks/tutorials": 1_196,  # 315 of them were in the lessons' cells, 50 refuse a page of nothing
     "notebooks' code": 3_483,
-    "workflow": 2_326,  # 27 of them: records that no table has yet; compare, each number beside its interval
-    "tests": 29_473,
+    "workflow": 2_331,  # 27 of them: records that no table has yet; compare, each number beside its interval
+    "tests": 29_492,
     "docs": 1_265,  # 20 of them: values on hover, and verdicts as squares without a font
     "benchmarks": 1_753,
     "javascript": 238,
 }  # of faithlib at most 10,800 in all
-DOCSTRINGS = 7_961  # lines, of faithlib, replication, papers and workflow; at most 8,000
+DOCSTRINGS = 7_967  # lines, of faithlib, replication, papers and workflow; at most 8,000
 SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 

@@ -3,7 +3,7 @@
     python workflow/verify.py                   every committed scale and paper; papers=fmm: this one
     python workflow/verify.py data_dir=<folder> the hashes of real data sets as well
 
-No model is run. A record must be as it was written (by its own hashes) and
+No model is run. A record must be as it was written (by its own hashes; one of format 1 as git has it) and
 fit its files, its code the commit that it names, its data what the loader gives. Each report is executed on a
 copy of the committed records, and must give the committed tables and figures, and the outputs that it was
 saved with, if they are of that scale. Each row of a table that names a data set and a model must have a
@@ -75,6 +75,12 @@ def is_shown(path):
 
 
 @cache
+def edited():
+    """Files under results/ that differ from what git holds; none where there is no git."""
+    return set((ask_git("diff", "--name-only", "-z", "--", "results") or "").split("\0"))
+
+
+@cache
 def code_of(commit):
     """What `provenance.code_digest()` was at a commit; None where git does not have it."""
     names = ask_git("ls-tree", "-r", "--name-only", commit, "notebooks") or ""
@@ -109,6 +115,8 @@ def check_record(path, data_dir=""):
         record = results.read_record(path)
         if Path(path).read_text(encoding="utf-8") != store.as_text(record):
             return [f"{path}: is not as it was written: its JSON was edited"], []
+        if "sha256" not in record and Path(path).as_posix() in edited():
+            return [f"{path}: is not what git has, and of format 1, which has no hash of its own"], []
         params, provenance = record["params"], record["provenance"]
         commit, code, data = provenance["git"], provenance["code"], provenance["data"]
     except (ValueError, OSError) as error:

@@ -82,6 +82,19 @@ def test_a_record_notices_every_change(given):
     refused("is of format 3, and this faithlib reads 1 to 2", results.read_record, path)
 
 
+def test_records_of_format_1_are_read_as_they_are(given):
+    path = save(given)
+    record = json.loads(path.read_text())
+    for name in ("format", "design", "sha256", "volatile_sha256"):
+        del record[name]
+    del record["params"]["variant"]
+    path.write_text(json.dumps(record))
+    assert results.read_record(path) == record
+    (read,), values = results.load(given["results_dir"], "quick", "paper")
+    assert read == record and set(values.variant) == {""}
+    assert results.design([record]) == "crossed"
+
+
 def test_records_of_another_paper_or_unit_are_refused(given):
     path = save(given)
     record = json.loads(path.read_text()) | {"paper": "other"}
@@ -105,6 +118,8 @@ def test_a_record_says_crossed_or_nested(given, data, seed, design):
     path = save(given | {"seed": seed}, provenance={"data": data})
     record = json.loads(path.read_text())
     assert record["design"] == design == results.design([record])
+    del record["design"]
+    assert results.design([record]) == design
 
 
 def test_the_design_that_is_given_counts(given):
@@ -158,6 +173,7 @@ def test_what_tells_parameters_apart():
     assert results.differences({"a": 1, "b": [1]}, {"a": 2}) == ["a=1, not 2", "b=[1], not unknown"]
     assert results.differences({}, {"epochs": 2}) == ["epochs=unknown, not 2"]
     assert results.differences({}, {"dtype": "float32"}) == []  # older records know no other
+    assert results.differences({"precision": "bfloat16"}, {"dtype": "bfloat16"}) == []
     assert results.differences({}, {"dtype": "bfloat16"}) == ["dtype=unknown, not 'bfloat16'"]
     assert results.differences({"workers": 1}, {"workers": 2}) == []
     both = ["paper", "released"]
