@@ -11,7 +11,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
-import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "docs")]
@@ -22,7 +21,7 @@ from gallery_page import anchor, title  # noqa: E402
 from faithlib.report.markdown import table  # noqa: E402
 from faithlib.report.style import cell_text, dataset_title, model_title  # noqa: E402
 from faithlib.tasks.table import TASKS  # noqa: E402
-from replication import papers, printed, records, sizes  # noqa: E402
+from replication import papers, printed, records, results, sizes  # noqa: E402
 
 PAGE = """(coverage)=
 # Coverage
@@ -237,10 +236,8 @@ def at_small(paper, task, model):
 @cache
 def grid_units(scale, paper):
     """The parameters of each unit of config/<scale>.yaml, without those of a variant."""
-    config = yaml.safe_load((ROOT / f"config/{scale}.yaml").read_text(encoding="utf-8"))
-    entry = config["papers"].get(paper, {"units": []})
-    found = [p for row in entry["units"] for _, p in records.expand(scale, entry.get("defaults", {}), row)]
-    return [parameters for parameters in found if not parameters.get("variant")]
+    _, units = results.in_config(ROOT / "results", scale, paper)
+    return [parameters for parameters in units.values() if not parameters.get("variant")]
 
 
 @cache

@@ -137,6 +137,8 @@ def _parameters(items, texts=()):
         name, equals, value = item.partition("=")
         if not equals or not name.isidentifier():
             raise ValueError(f"-p {item!r} is not name=value: write -p epochs=3")
+        if name in parameters:
+            raise ValueError(f"-p {name} is given twice: leave one out")
         parameters[name] = value if name in texts else _value(name, value)
     return parameters
 

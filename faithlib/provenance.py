@@ -63,7 +63,7 @@ def code_digest(*parts: str) -> str:
     while waiting:
         for name in set(_within(waiting.pop(), files)) - reached:
             reached.add(name)
-            waiting += [part for module in _names_used(files[name]) if (part := _part(module, files))]
+            waiting += [part for module in names_used(files[name]) if (part := _part(module, files))]
     return digest([(name, file_digest(files[name])) for name in files if name in reached])
 
 
@@ -73,12 +73,16 @@ def _within(part, files):
 
 
 @cache
-def _names_used(path):
+def names_used(path):
     """What a source imports, by dotted names: ["faithlib.scores.whole"]; a file of data imports nothing."""
     if path.suffix != ".py":
         return []
-    nodes = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.ImportFrom)]
-    return [f"{node.module}.{alias.name}" for node in nodes for alias in node.names]
+    try:
+        tree = ast.parse(path.read_bytes())
+    except SyntaxError:  # of a file of one's own, whose import says where
+        return []
+    nodes = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    return [f"{getattr(n, 'module', '')}.{alias.name}".strip(".") for n in nodes for alias in n.names]
 
 
 def _part(module, files):

@@ -66,19 +66,17 @@ def _statistics(table, layout):
 
 def _with_interval(statistic, values):
     """(value, low, high); NaN where it has none."""
-    value = statistic(*values) if len(values[0]) > 1 else np.nan
-    if len(values[0]) < LEAST or np.isnan(value):
-        return value, np.nan, np.nan
     settings = {"paired": True, "vectorized": False, "method": "percentile", "n_resamples": RESAMPLES}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DegenerateDataWarning)  # a resample without two different values
+        warnings.simplefilter("ignore", DegenerateDataWarning)  # cells, or a resample, that are all equal
+        value = statistic(*values) if len(values[0]) > 1 else np.nan
+        if len(values[0]) < LEAST or np.isnan(value):
+            return value, np.nan, np.nan
         resampled = bootstrap(values, statistic, **settings, rng=0).bootstrap_distribution
     return value, *np.nanquantile(resampled, [0.025, 0.975])
 
 
 def _spearman(published, ours, group):
-    if np.ptp(published) == 0 or np.ptp(ours) == 0:
-        return np.nan
     return spearmanr(published, ours).statistic
 
 

@@ -25,7 +25,6 @@ from replication.cards import WITHOUT_INTERVAL
 from replication.cases import behind, everywhere, on_average, somewhere
 from replication.multiverse import COUNTS
 from replication.records import VERDICT_SCALES, Case, slug, titles
-from replication.seeds import Seeds
 from replication.verdicts import JOIN, ROW, Verdict, at_least_half, within_margin
 
 CLAIMS = ["claim", "model", "definition", "baseline", "headline", *ROW, *COUNTS, "at_least_half",
@@ -135,7 +134,7 @@ def intervals(claim, seeds=None):
         case = Case(dataset, slug(model), claim.variant)
         stream = (dataset, case.model, *claim.key)
         interval = interval_from_table(part, claim.design, stream, limits=claim.limits)
-        by_case[case] = replace(interval, looks=seeds.get(case, Seeds()).looks)
+        by_case[case] = replace(interval, looks=seeds[case].looks if case in seeds else 1)
     return by_case
 
 
@@ -284,7 +283,7 @@ def _seeds_of(claim, verdict, cases, seeds):
     used, to_come = seeds.values(), 0
     if not isinstance(claim.values, dict):
         used = [seeds[case] for case in verdict.cases if case in seeds]
-        to_come = sum(max(0, case.planned - case.computed) for case in used)
+        to_come = sum(max(0, case.planned - case.seeds) for case in used)
     return {"looks": looks, "to_come": to_come, "device": JOIN.join(sorted({case.device for case in used}))}
 
 

@@ -249,7 +249,8 @@ def missing(folder):
 def own_files(params):
     """SHA-256 of what a unit reads that is one's own: {path in its parameters: hash of a file or a folder}.
 
-    The data where the task is a path, plugins, and the model where it is a folder's path; only what is there.
+    The data where the task is a path, plugins with what they import from their folder, and the model where it
+    is a folder's path; only what is there.
     """
     names = [params["task"]] if is_path(params["task"]) else []
     names += params.get("plugins", [])
@@ -269,8 +270,17 @@ def origins(params, model_dir):
 
 
 def _contents(path):
-    files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
-    return digest([(file.name, store.file_digest(file)) for file in files])
+    files = [p for p in path.iterdir() if p.is_file()] if path.is_dir() else _with_imports(path)
+    return digest([(file.name, store.file_digest(file)) for file in sorted(files)])
+
+
+def _with_imports(path):
+    """A file, and the Python files beside it that it imports, directly or not."""
+    files = [path]
+    for file in files:  # which grows
+        beside = {path.with_name(f"{name.split('.')[0]}.py") for name in provenance.names_used(file)}
+        files += [module for module in sorted(beside) if module.is_file() and module not in files]
+    return files
 
 
 def check_device(device):

@@ -1,6 +1,5 @@
 """How many seeds a case has of those that were planned, where they ran, and how often it was looked at."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -14,23 +13,6 @@ SEEDS = ["dataset", "model", "variant", "seeds", "planned", "looks", "level", "d
 FILE = "tables/seeds.csv"  # of results/<scale>/<paper>: what the last report was drawn from
 
 
-@dataclass(frozen=True)
-class Seeds:
-    """What a verdict on a case may count with.
-
-    Attributes:
-        computed, planned: numbers of seeds with a record, and of those in the scale's config (0 without one).
-        looks: number of times that a verdict on the case is drawn with another number of seeds, planned
-            ones included. Each interval has the level 1 - .05 / looks.
-        device: where its units ran.
-    """
-
-    computed: int = 0
-    planned: int = 0
-    looks: int = 1
-    device: str = ""
-
-
 def level(looks):
     """The level of an interval that is looked at several times (Bonferroni).
 
@@ -41,7 +23,11 @@ def level(looks):
 
 
 def table(records: list[dict], card: Card, scale: str, results_dir: Path | str = "results") -> pd.DataFrame:
-    """The seeds of each case: a DataFrame with the columns SEEDS.
+    """The seeds of each case, and what a verdict on it may count with: a DataFrame with the columns SEEDS.
+
+    seeds, planned: numbers of seeds with a record, and of those in the scale's config (0 without one). looks:
+    number of times that a verdict on the case is drawn with another number of seeds, planned ones included.
+    level: of each interval, 1 - .05 / looks. device, torch: where its units ran.
 
     Raises:
         ValueError: where there are verdicts, a case with units of two devices or two versions of torch, and
@@ -57,7 +43,7 @@ def table(records: list[dict], card: Card, scale: str, results_dir: Path | str =
         declared = card.looks.get(scale, {}).get(name, ())
         computed = {(place["device"], place["versions"]["torch"]) for place in places}
         if scale in VERDICT_SCALES:
-            _check(name, len(places), computed, declared, before.get(case, Seeds()).computed)
+            _check(name, len(places), computed, declared, before[case].seeds if case in before else 0)
         device, torch = (", ".join(sorted(set(names))) for names in zip(*computed, strict=True))
         looks = max(1, len(declared))
         rows.append((*key, len(places), len(listed.get(case, ())), looks, level(looks), device, torch))
@@ -65,11 +51,8 @@ def table(records: list[dict], card: Card, scale: str, results_dir: Path | str =
 
 
 def by_case(seeds):
-    """{Case: Seeds} of a `table`."""
-    return {
-        Case(row.dataset, row.model, row.variant): Seeds(row.seeds, row.planned, row.looks, row.device)
-        for row in seeds.itertuples()
-    }
+    """{Case: its row} of a `table`."""
+    return {Case(row.dataset, row.model, row.variant): row for row in seeds.itertuples()}
 
 
 def _check(name, count, computed, declared, before):

@@ -28,6 +28,7 @@ from pages import head
 from faithlib.models.places import BUILT
 from faithlib.store import listed
 from faithlib.tasks import SPLITS
+from replication import results
 from replication.parameters import defaults
 from replication.records import Case
 
@@ -175,12 +176,8 @@ def nearest(rows, case):
 def setup_of(card):
     """({(data set, model): hours that a paper prints}, {the same: parameters in its own set-up})."""
     printed = card.hours() if card.hours else {}
-    try:
-        entry = grid.read_yaml("config/paper.yaml")["papers"].get(card.name, {"units": []})
-    except ValueError:  # a project without that scale
-        return printed, {}
-    rows = [entry.get("defaults", {}) | row for row in entry["units"]]
-    return printed, {Case.of(row)[:2]: row for row in rows if not row.get("variant")}
+    _, units = results.in_config("results", "paper", card.name)  # none in a project without that scale
+    return printed, {Case.of(unit)[:2]: unit for unit in units.values() if not unit.get("variant")}
 
 
 def pending(scale, paper, entry, state):

@@ -5,7 +5,7 @@
 A record is stale where a part of faithlib that computes, what its paper computes with, or its notebook's code
 cells are not what they were at the commit that the record names. In faithlib all but report/ computes; in a
 paper's folder it is `measure`. What a clean commit did not make, or a commit that git does not have, is
-compared by the hash of the code alone.
+compared by the hash of the code alone. Files of one's own that a record read are compared by theirs.
 """
 
 import json
@@ -68,6 +68,9 @@ def why(record):
             reasons.append("the notebook's code")
     if provenance["versions"]["faithlib"] != (now := results.code_provenance()["versions"]["faithlib"]):
         reasons.append(f"faithlib {provenance['versions']['faithlib']}, now {now}")
+    for name, contents in provenance.get("own", {}).items():
+        if results.own_files(record["params"]).get(name) != contents:
+            reasons.append(f"{name} was edited, or is gone")
     return reasons
 
 

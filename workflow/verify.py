@@ -94,10 +94,8 @@ def code_of(commit):
             if member.name.endswith((".py", ".toml")):
                 content = archive.extractfile(member).read()
                 hashes[PurePosixPath(member.name)] = hashlib.sha256(content).hexdigest()
-    library = sorted(path for path in hashes if path.parts[0] == "faithlib")
-    others = sorted(path for path in hashes if path.parts[0] != "faithlib")
-    named = [(str(path.relative_to("faithlib")), hashes[path]) for path in library]
-    return results.digest(named + [(str(path), hashes[path]) for path in others])
+    paths = sorted(hashes, key=lambda path: (path.parts[0] != "faithlib", path))  # the library's first
+    return results.digest([(str(path).removeprefix("faithlib/"), hashes[path]) for path in paths])
 
 
 def without_hashes(data, data_dir):

@@ -205,11 +205,15 @@ def _explain(function, model, encodings, targets, settings, overall, rows):
     takes = signature(function).parameters
     every = any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes.values())
     accepted = {k: v for k, v in arguments.items() if k in takes or (every and k not in OURS)}
-    values, maskable, results = {}, batch.maskable.cpu(), function(model, batch, target, **accepted)
-    if not isinstance(results, Mapping):
+    before, maskable = _state(model.model), batch.maskable.cpu()
+    values, results = {}, function(model, batch, target, **accepted)
+    if _state(model.model) != before:
         raise ValueError(
-            f"attribution {settings['wanted'][0]!r} returns {type(results).__name__}: return {{name: scores}}"
+            f"attribution {min(settings['wanted'])!r} leaves another model behind: put back weights and hooks"
         )
+    if not isinstance(results, Mapping):
+        kind = type(results).__name__
+        raise ValueError(f"attribution {min(settings['wanted'])!r} returns {kind}: return {{name: scores}}")
     results = {name: torch.as_tensor(value) for name, value in results.items()}
     for name in settings["wanted"]:
         if name not in results:
@@ -227,6 +231,13 @@ def _explain(function, model, encodings, targets, settings, overall, rows):
         values[name] = (torch.where(maskable, value, 0) if value.ndim == 2 else value).numpy()
     overall.update((1 - done) * len(rows))
     return rows, [len(e.ids) for e in batch.encodings], values
+
+
+def _state(module):
+    """What tells whether a module was changed: places and versions of its weights, the number of hooks."""
+    weights = [(p.data_ptr(), p._version) for p in module.parameters()]
+    hooks = (m._forward_hooks | m._forward_pre_hooks | m._backward_hooks for m in module.modules())
+    return weights, sum(map(len, hooks))
 
 
 def _store(model, result, names, scores, notes):

@@ -40,11 +40,9 @@ def value_zeroing(model, batch, target, progress=ignored):
 def check_values(model):
     """Raise ValueError if the layers of a Classifier or CausalLM compute no values apart."""
     layers = _layers(getattr(model, "model", None))
-    if not layers or not all(_values(layer) for layer in layers):
-        raise ValueError(
-            f"{getattr(model, 'name', 'the model')} has layers without a value projection: leave out "
-            "value_zeroing, or use a model such as BERT, RoBERTa, DistilBERT or Llama"
-        )
+    if not layers or not all(_values(layer) for layer in layers) or getattr(model, "pools", False):
+        why = "has layers without a value projection, or a head that reads all positions"
+        raise ValueError(f"{getattr(model, 'name', 'the model')} {why}: leave out value_zeroing")
 
 
 @torch.no_grad()

@@ -15,10 +15,10 @@ import pandas as pd
 from scipy.special import expit, softmax
 from scipy.stats import rankdata
 
+from faithlib import options
 from faithlib.engine import forward
 from faithlib.metrics import erasure
-from faithlib.options import DEFINITIONS, PERTURBATIONS
-from faithlib.scores import finite, normal, one_of, permuted, whole
+from faithlib.scores import normal, permuted
 from faithlib.statistics.base import DRAW_COUNTS, stream
 
 ERASURES = ("hard", "soft")
@@ -150,6 +150,16 @@ def _minmax(x):
 # The driver ---------------------------------------------------------------------------------------
 
 
+RULES = options.PARAMETERS | {
+    **dict.fromkeys(("ratios", "curve_ratios"), options.Each(options.SHARE)),
+    "sigma": options.Number(),
+    "erasures": options.Each(options.Of(ERASURES)),
+    "definition": options.Of(options.DEFINITIONS),
+    "probability": options.Of(NORMALISING),
+    "removal": options.Of(REMOVALS),
+}
+
+
 @dataclass(frozen=True)
 class Settings:
     """What is measured; every field is checked on construction, before any work.
@@ -183,22 +193,10 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self):
-        for ratio in (*self.ratios, *self.curve_ratios):
-            if not 0 < ratio <= 1:
-                raise ValueError(f"ratio {ratio} is outside (0, 1]: give fractions of tokens, such as 0.2")
         for name in ("ratios", "perturbations", "erasures"):
             if not getattr(self, name):
                 raise ValueError(f"{name}=[] leaves nothing to measure: give at least one")
-        for name, least in (("soft_draws", 1), ("random_draws", 1), ("seed", 0)):
-            whole(name, getattr(self, name), least)
-        finite("sigma", self.sigma, 0)
-        for field, allowed in (("perturbations", PERTURBATIONS), ("erasures", ERASURES)):
-            for value in getattr(self, field):
-                if value not in allowed:
-                    raise ValueError(f"{field}: {value!r} is unknown, use {', '.join(allowed)}")
-        one_of("definition", self.definition, DEFINITIONS)
-        one_of("probability", self.probability, NORMALISING)
-        one_of("removal", self.removal, REMOVALS)
+        options.check(vars(self), RULES)
 
 
 def draw_counts(draws):

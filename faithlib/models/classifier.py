@@ -56,7 +56,7 @@ class Classifier(Transformer):
     @torch.no_grad()
     def pools(self):
         """Whether the head reads other positions than the first, as a mean over tokens does."""
-        encoder, batch = getattr(self.model, "base_model", None), self.collate(self.encode(["a a"]))
+        encoder, batch = getattr(self.model.eval(), "base_model", None), self.collate(self.encode(["a a"]))
 
         def others_large(module, args, output):
             if (states := getattr(output, "last_hidden_state", None)) is not None:

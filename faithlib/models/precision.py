@@ -31,8 +31,8 @@ def widened(x):
 
 
 def quantised(weight):
-    """Whether a weight holds codes, of 8 bits or fewer, in place of numbers that could be converted."""
-    return weight.dtype.itemsize == 1
+    """Whether a weight holds codes in place of numbers that could be converted."""
+    return weight.dtype.itemsize == 1 or not weight.dtype.is_floating_point
 
 
 def has_instructions(dtype, device):

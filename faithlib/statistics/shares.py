@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
 from faithlib.statistics import intervals
@@ -62,13 +63,20 @@ def count_interval(true, unit="model"):
     >>> print(count_interval([True] * 12))
     +1.000 [+0.735, +1.000] (12 models)
     """
-    x = np.asarray(true, dtype=bool)
+    x = _truth(true)
     n, count = len(x), int(x.sum())
     result = CountInterval(float(x.mean()), unit, n, design="share", limits=(0.0, 1.0), count=count)
     if len(x) < FEWEST_UNITS:
         return replace(result, reason=intervals.too_few(len(x), unit))
     low, high = result._ends(LEVEL)
     return replace(result, components=(((high - low) / 2, len(x) - 1),))
+
+
+def _truth(values):
+    x = vector(values, "one truth value an observation")
+    if not np.isin(x, (0, 1)).all():
+        raise ValueError("a share is of truth values: give True or False (1 or 0)")
+    return x
 
 
 def share_interval(true: Any, clusters: Any = None, unit: str = "cluster") -> ShareInterval:
@@ -99,12 +107,10 @@ def share_interval(true: Any, clusters: Any = None, unit: str = "cluster") -> Sh
     >>> print(share_interval([True] * 95 + [False] * 5, clusters=np.arange(100) // 5))  # one cluster fails
     +0.950 [+0.746, +0.992] (20 clusters)
     """
-    x = vector(true, "one truth value an observation")
-    if not np.isin(x, (0, 1)).all():
-        raise ValueError("a share is of truth values: give True or False (1 or 0)")
+    x = _truth(true)
     labels = np.arange(len(x)) if clusters is None else np.asarray(clusters)
-    if labels.shape != x.shape:
-        raise ValueError(f"{len(x)} observations, but cluster labels of shape {labels.shape}: give one each")
+    if labels.shape != x.shape or pd.isna(labels).any():
+        raise ValueError(f"{len(x)} observations, and clusters of shape {labels.shape}: give a label each")
     index, sizes = np.unique(labels, return_inverse=True, return_counts=True)[1:]
     n, p, k = len(x), float(x.mean()), len(sizes)
     result = ShareInterval(p, unit, k, design="share", limits=(0.0, 1.0))
@@ -155,6 +161,8 @@ def interval_from_table(table, design, names=(), text="text", cluster=None, limi
         return intervals.seeds_interval(table.value.dropna(), limits=limits)
     unit = text
     if cluster is not None:
+        if lacking := table[cluster].isna().sum():
+            raise ValueError(f"{lacking} rows have no {cluster}: give each one, or leave them out")
         table = table.groupby(["seed", cluster], as_index=False).value.mean()
         unit = cluster
     wide = table.pivot(index="seed", columns=unit, values="value").dropna(how="all")

@@ -5,7 +5,7 @@ import inspect
 import pickle
 import re
 import sys
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -25,7 +25,7 @@ class Chunks:
     """
 
     def __init__(self, folder, *about):
-        self.store = Store(folder, ("study/study.py",), *about)
+        self.store = Store(folder, ("study/study.py", "metrics"), *about)
 
     def scores(self, name, function, settings, compute, notes):
         """compute()[name], [(tokens,)], or what was kept of it and of `notes`, which compute fills."""
@@ -55,10 +55,15 @@ def _file(name, what):
 
 
 def told(model):
-    """What tells a model from others: [digest of its weights, dtype, the code of classes of one's own]."""
+    """What tells a model from others: weights, config, dtype; of one's own class code and plain values."""
     own = [of for of in (type(model), type(model.model)) if of.__module__.partition(".")[0] not in OTHERS]
     methods = [source(method) for of in own for method in vars(of).values() if inspect.isfunction(method)]
-    return [weights_digest(model.model), str(getattr(model, "dtype", "")), methods]
+    facts = {name: str(getattr(model, name, "")) for name in ("dtype", "mask_id", "pad_id")}
+    for name, value in vars(model).items() if own else ():
+        kept = name == "tokens_that_fit" or isinstance(getattr(type(model), name, None), cached_property)
+        if isinstance(value, (str, int, float)) and not kept:
+            facts[name] = value
+    return [weights_digest(model.model), str(getattr(model.model, "config", "")), facts, methods]
 
 
 def check(folder):

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from faithlib.models import check_examples, fit
-from faithlib.scores import HALF, HALVED
-from faithlib.tasks import columns
+from faithlib.tasks import columns, tables
 
 
 @dataclass
@@ -37,8 +36,10 @@ class Texts:
         """The token ids of the split "train", with their repeats: (n,) int."""
         if self.train is None:
             raise ValueError("operator='resample' draws tokens of the split train: give train and test")
-        texts = read({"train": self.train})
-        return np.concatenate([e.ids[e.maskable] for e in texts.encode(model)[0]])
+        texts = [
+            text for text in tables.as_frame(self.train)["text"] if isinstance(text, str) and text.strip()
+        ]
+        return np.concatenate([e.ids[e.maskable] for e in model.encode(texts)])
 
     def encode(self, model, long_texts=""):
         """([Encoding], what was cut, in a sentence, or ""): the texts as a model reads them.
@@ -72,7 +73,7 @@ def read(data) -> Texts:
         >>> read(["the plot was great"]).frame.shape
         (1, 1)
     """
-    name, label_names, validation, train = "", (), None, None
+    name, label_names, validation, train, place = "", (), None, None, "data"
     loaded = hasattr(data, "task") and hasattr(data, "splits")
     if loaded:
         name, label_names = data.task.name, tuple(data.task.labels or ())
@@ -83,23 +84,18 @@ def read(data) -> Texts:
         if "test" in data and "validation" in data:
             validation = read({"validation": data["validation"]}).frame
         train = data.get("train") if "test" in data else None
-        data = data["test"] if "test" in data else next(iter(data.values()))
-    feature = getattr(data, "features", {}).get("label")
-    label_names = label_names or tuple(getattr(feature, "names", None) or ())
-    frame = _frame(data)
+        split = "test" if "test" in data else next(iter(data))
+        data, place = data[split], f"split {split!r} of data"
+    frame = tables.as_frame(data)
+    label_names = label_names or tuple(frame.attrs.get("names", {}).get("label", ()))
     if "text" not in frame:
         raise ValueError(f"data has columns {', '.join(map(str, frame))}: name the column of texts 'text'")
     if twice := sorted({str(c) for c in frame if list(frame).count(c) > 1}):
         raise ValueError(f"data has the column {twice[0]!r} more than once: rename or remove one")
     if frame.empty:
         raise ValueError("data has no rows: give at least one text")
-    frame = frame.reset_index(drop=True)
     for column in {"text", "text_b"} & set(frame):
-        for row, text in enumerate(frame[column]):
-            if not isinstance(text, str) or column == "text" and not text.strip():
-                raise ValueError(f"data: {column} of row {row} is {text!r}: give a text, or drop the row")
-            if HALF.search(text):
-                raise ValueError(f"data: {column} of row {row} {HALVED}")
+        columns.texts(frame[column], column, place, blank=column == "text_b")
     if "evidence" in frame and loaded:
         frame["evidence"] = [np.array(list(row)).tolist() for row in frame.evidence]
     elif "evidence" in frame:
@@ -110,18 +106,6 @@ def read(data) -> Texts:
     return Texts(frame, name, label_names, validation, train)
 
 
-def _frame(data):
-    """Texts, or a table, as a DataFrame."""
-    if isinstance(data, str):
-        raise ValueError(f"data={data[:40]!r} is one text: give a list, or a table with the column text")
-    data = data.tolist() if isinstance(data, (pd.Series, np.ndarray)) else data
-    if isinstance(data, (list, tuple)):
-        return pd.DataFrame({"text": pd.Series(list(data), dtype=object)})
-    if not isinstance(data, pd.DataFrame) and not hasattr(data, "to_pandas"):
-        raise ValueError(f"data of type {type(data).__name__}: give a list of texts, a DataFrame or Dataset")
-    return data if isinstance(data, pd.DataFrame) else data.to_pandas()
-
-
 def check_model(model):
     """Raise ValueError for what is no model, such as the name of one."""
     if not all(hasattr(model, name) for name in ("encode", "logits", "outputs")):
@@ -129,6 +113,9 @@ def check_model(model):
             f"model is of type {type(model).__name__}: give what load_model returns, or an adapter "
             "(docs/adding.md, 'A model family')"
         )
+    config = getattr(model.model, "config", None)
+    if not hasattr(model, "prefix") and hasattr(config, "problem_type"):
+        fit.check_head(config, None, model.name)
 
 
 def labels(texts, model):

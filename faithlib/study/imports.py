@@ -170,12 +170,16 @@ class _Aligner:
             right = [slice(0, n) for n in tokens]
             left = [slice(width - n, width) for n in tokens]
             sides = [right, left] if self.model.tokenizer.padding_side == "right" else [left, right]
+            fitting = []
             for side in sides if width >= max(tokens) else ():
                 padding = np.nan_to_num(matrix)
                 for row, of_text in zip(padding, side, strict=True):
                     row[of_text] = 0
                 if not padding.any():
-                    return [row[of_text] for row, of_text in zip(matrix, side, strict=True)]
+                    fitting.append([row[of_text] for row, of_text in zip(matrix, side, strict=True)])
+            read = (self.encodings if whole else self.used)[first : first + count]
+            if fitting:
+                return min(fitting, key=lambda rows: _misplaced(rows, read))  # the first of equal ones
         if width < max(tokens):
             raise self.error(
                 f"a batch of shape {matrix.shape} for texts of up to {max(tokens)} tokens: give a column for "
@@ -321,6 +325,12 @@ class _Aligner:
                 f"{self.model.name} does not know the characters of its tokens: give one score per token", i
             )
         return self.encodings[i].spans.tolist()
+
+
+def _misplaced(rows, encodings):
+    """How many scores other than 0 stand at tokens that are never scored."""
+    pairs = zip(rows, encodings, strict=True)
+    return sum(np.count_nonzero(np.nan_to_num(row)[~e.maskable]) for row, e in pairs)
 
 
 def _is_inseq(item):

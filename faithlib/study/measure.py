@@ -123,7 +123,12 @@ def _values(part, metric, name, of_texts):
     for baseline, draw, source in sources:
         if not isinstance(metric.function, str):  # one of a user's own may change what it is given
             source = [row.copy() for row in source]
-        value = np.asarray(metric.resolve()(part.inputs, source), float)
+        value = metric.resolve()(part.inputs, source)
+        try:
+            value = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value, float)
+        except (TypeError, ValueError):
+            kind = type(value).__name__
+            raise ValueError(f"metric {metric.name!r} gives a {kind}: give one number a text") from None
         if value.shape != examples.shape:
             raise ValueError(
                 f"metric {metric.name!r} gives values of shape {value.shape} for {len(examples)} "

@@ -88,8 +88,10 @@ def prepare(model, name, texts, wanted, asked):
     for setting in unused(wanted.names, asked.settings):
         print(f"{setting}={asked.settings[setting]!r}: no attribution of {', '.join(wanted.order)} takes it")
     if asked.operator == "resample":
-        unigrams, stream = texts.unigrams(model), texts.name or "study"
+        unigrams, stream = texts.unigrams(model), f"{texts.name or 'study'} {asked.settings['seed']}"
         asked = replace(asked, operator=operators.Operator(model, "resample", "", unigrams, stream))
+    elif getattr(asked.operator, "model", model) is not model:
+        raise ValueError(f"operator is of another model than {model.name}: give its name, operator='mask'")
     targets = _targets(model, texts, encodings, asked)
     explained.check(targets, wanted.names)
     aligned = _aligned(model, texts, wanted, encodings, targets)

@@ -11,10 +11,11 @@ from faithlib.study.data import class_names, taken_as
 GAP = 0.1  # of what the target changes by: a larger gap of integrated gradients is noted
 
 
-def repeated(part):
-    """Texts that are equal to an earlier one, with their targets and evidence: {number}."""
+def repeated(part, rows=None):
+    """Texts that are equal to an earlier one of `rows`, with their targets and evidence: {number}."""
     seen, later = set(), set()
-    for i, (e, answer) in enumerate(zip(part.encodings, part.targets.listed, strict=True)):
+    for i in range(len(part.encodings)) if rows is None else rows:
+        e, answer = part.encodings[i], part.targets.listed[i]
         foil = part.targets.contrast and part.targets.contrast[i]
         key = e.ids.tobytes(), e.types.tobytes(), answer, foil, str(part.evidence and part.evidence[i])
         if key in seen:

@@ -5,13 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from numbers import Real
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from faithlib import scores
+from faithlib import options, scores
 from faithlib.engine import forward, operators
 from faithlib.models.base import Transformer
 from faithlib.progress import silent
@@ -240,8 +239,8 @@ def _table(parts, values, rows, areas, at_chance, flat=None):
     """(the table of values on the texts `rows`, what to know about it); repeated texts count once."""
     part = parts[0]
     name, contrasted = part.texts.name, part.targets.contrast is not None
-    repeated = remarks.repeated(part)
-    again = {k for k, i in enumerate(rows) if int(i) in repeated}
+    repeated = remarks.repeated(part, rows)
+    again = {k for k, i in enumerate(rows) if i in repeated}
     once = values
     if len(values):
         once = values[~values.example.isin(again) | (values.metric == "masf")]  # MaSF has other texts
@@ -285,9 +284,7 @@ def _check(models, baselines, seed, resume, minutes, operator):
         check_model(model)
     scores.whole("baselines", baselines)
     scores.whole("seed", seed)
-    above = isinstance(minutes, Real) and not isinstance(minutes, bool) and minutes > 0
-    if minutes is not None and not above:
-        raise ValueError(f"minutes={minutes!r}: give a number above 0, or leave it out")
+    options.Optional(options.RATE).check("minutes", minutes)
     if not isinstance(operator, operators.Operator | None):
         scores.one_of("operator", operator, operators.OPERATORS)
     chunks.check(resume)

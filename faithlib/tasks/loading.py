@@ -56,7 +56,7 @@ def load(
     sizes = check_sizes(task, sizes, seed)
     if of_user:
         source = "file"
-        frames, whole, origin = _subsets(task, frames, sizes, seed, origin)
+        frames, whole, origin = subsets(task, frames, sizes, seed, origin)
     elif task.generated:
         source, origin = "generated", {"generator": name, "seed": int(seed)}
         made = corpora.make(name, int(seed), {**corpora.SIZES, **sizes})
@@ -70,7 +70,7 @@ def load(
             source, (sources, origin) = "mirror", read_mirror(task, recipe, _folder(data_dir))
         origin["source_rows"] = {split: len(rows) for split, rows in sources.items()}
         sources = {split: tidy(task, split, rows) for split, rows in sources.items()}
-        frames, whole, origin = _subsets(task, split_rows(recipe, sources), sizes, seed, origin)
+        frames, whole, origin = subsets(task, split_rows(recipe, sources), sizes, seed, origin)
     _check_classes(task, frames)
     about = {"source": source, "task": files.task_slug(name), "paper": card.name if card else None}
     return loaded(task, frames, about | origin, _differences(task, use, frames, whole))
@@ -113,7 +113,7 @@ def check_sizes(task, sizes, seed):
 # What came out ------------------------------------------------------------------------------------
 
 
-def _subsets(task, frames, sizes, seed, origin):
+def subsets(task, frames, sizes, seed, origin):
     """(frames of these sizes, rows of the whole ones, provenance); a size above what there is means all."""
     whole = {split: len(frame) for split, frame in frames.items()}
     for split, size in sizes.items():

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from faithlib.tasks.loading import Loaded, check_sizes, load, loaded
-from faithlib.tasks.splits import subset
+from faithlib.tasks.loading import Loaded, check_sizes, load, loaded, subsets
 from faithlib.tasks.table import TASKS, Task
 from faithlib.tasks.tables import read
 
@@ -69,13 +68,7 @@ def load_data(
     seed = settings.get("seed", 0)
     sizes = check_sizes(Task("own", ""), settings.get("sizes"), seed)
     task, frames, origin = read(source, labels, **named)
-    for split, size in sizes.items():
-        if split not in frames:
-            raise ValueError(f"sizes[{split!r}]: {task.title} has only {', '.join(frames)}: leave it out")
-        if size > len(frames[split]):
-            there = len(frames[split])
-            print(f"{task.title}: sizes[{split!r}] = {size} exceeds the data: all {there} rows are used")
-        else:
-            frames[split] = subset(frames[split], size, seed)
-            origin["subset_seed"] = seed
+    if unknown := [split for split in sizes if split not in frames]:
+        raise ValueError(f"sizes[{unknown[0]!r}]: {task.title} has only {', '.join(frames)}: leave it out")
+    frames, _, origin = subsets(task, frames, sizes, seed, origin)
     return loaded(task, frames, {**origin, "task": task.name, "paper": None})

@@ -9,11 +9,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from faithlib.progress import say_once
 from faithlib.scores import first_line
+from faithlib.tasks import columns
 from faithlib.tasks.table import SPLITS
 
-LARGEST = 1_000_000  # characters of a text: the longest article of any task has a tenth of that
 EVIDENCE = {"spans": "rationale_spans", "sentences": "supporting_sentences"}  # mirror columns
+OURS = {"text_b": "auxiliary", "target": "columns", "contrast": "columns"}  # and the field of a task for it
 
 
 def needed(task, recipe, available):
@@ -110,8 +112,8 @@ def _columns(task):
     """{our column: mirror column} that a mirror of the task must have."""
     if task.kind == "prompts":
         return task.columns or {"text": "text"}
-    pair = {"text_b": "text_b"} if task.auxiliary else {}
-    return {"text": "text", **pair, "label": "label"}
+    ours = ["text", "text_b", "label"] if task.auxiliary else ["text", "label"]
+    return {name: task.columns.get(name, name) for name in ours}
 
 
 def _wanted(task):
@@ -148,6 +150,9 @@ def _read_file(task, path):
     names = {theirs: ours for ours, theirs in _columns(task).items()}
     table = readable(path, pq.read_table)
     more = [n for n in (*task.extras, EVIDENCE.get(task.evidence)) if n in table.column_names]
+    for unread in sorted(OURS.keys() & set(table.column_names) - {*names, *more}):
+        of = f"the column {unread!r} of {_short(path)!r}"
+        say_once(f"task {task.name!r} does not read {of}: register it with {OURS[unread]}=… if it should")
     return table.select([*names, *more]).to_pandas().rename(columns=names)
 
 
@@ -177,7 +182,7 @@ def tidy(task, split, frame):
         raise ValueError(f"split {split!r} of task {task.name!r} has no rows: fill its file")
     for column in ("text", "text_b"):
         if column in frame:
-            _check_text(task, split, frame[column])
+            columns.texts(frame[column], column, f"split {split!r} of task {task.name!r}")
     if task.first_sentences:
         frame = frame.assign(text=[_first_sentences(text, task.first_sentences) for text in frame["text"]])
     if task.kind == "prompts":
@@ -186,20 +191,6 @@ def tidy(task, split, frame):
     if "text_b" not in frame:
         frame.insert(1, "text_b", "")
     return _evidence(task, frame.assign(label=frame["label"].astype(int)))
-
-
-def _check_text(task, split, texts):
-    empty = texts.index[texts.fillna("").str.strip() == ""]
-    if len(empty):
-        raise ValueError(
-            f"split {split!r} of task {task.name!r} has {len(empty)} rows with an empty "
-            f"{texts.name} (first: {', '.join(map(str, empty[:5]))}): fill or remove them"
-        )
-    if (lengths := texts.str.len()).max() > LARGEST:
-        raise ValueError(
-            f"row {lengths.idxmax()} of split {split!r} of task {task.name!r} has a {texts.name} of "
-            f"{lengths.max():,} characters, more than {LARGEST:,}: shorten or remove it"
-        )
 
 
 def _check_labels(task, split, labels):

@@ -10,6 +10,8 @@ from faithlib.registry import Registry, read_rows
 SPLITS = ("train", "validation", "test")
 SUFFIXES = (".parquet", ".csv", ".tsv", ".jsonl")  # of files of one's own
 KINDS = ("classification", "prompts")
+METRICS = ("accuracy", "micro_f1", "macro_f1", "mcc", "soft_ns_nc")
+EVIDENCE = ("", "spans", "sentences")  # how a mirror writes it
 
 
 @dataclass(frozen=True)
@@ -82,10 +84,10 @@ class Task:
     imitates: str = ""  # the data set whose kind of problem a generated one has
     credentialed: bool = False
     unlabelled: bool = False  # label -1 marks pairs without a gold label; they are left out
-    columns: dict = field(default_factory=dict)  # mirror columns {ours: theirs} if named otherwise
+    columns: dict = field(default_factory=dict)  # {ours: the mirror's}: if named otherwise; of prompts all
     files: dict = field(default_factory=dict)  # mirror files that are not <name>/<split>.parquet
     extras: tuple[str, ...] = ()  # further mirror columns, kept as they are
-    evidence: str = ""  # "spans" or "sentences": how the mirror writes known evidence
+    evidence: str = ""  # one of EVIDENCE
     first_sentences: int | None = None  # keep only this many sentences of the text
     recipe: Recipe = Recipe()  # where no paper's card says otherwise
     metric: str = "accuracy"
@@ -142,8 +144,8 @@ def register_task(task: Task) -> Task:
     (and text_b if `auxiliary` is named), or text alone for prompts.
 
     Raises:
-        ValueError: a name that is taken, a classification without labels, an unknown kind, a hub whose
-            columns do not include those that the kind needs.
+        ValueError: a name that is taken, a classification without labels, a field of another kind or with an
+            unknown value, a hub whose columns do not include those that the task needs.
 
     Example:
         >>> _ = register_task(Task("reviews", "our shop's reviews", ("bad", "good")))
@@ -154,14 +156,17 @@ def register_task(task: Task) -> Task:
         raise ValueError(f"{task!r} is no task: give a faithlib.tasks.Task")
     if not isinstance(task.name, str) or not re.fullmatch(r"[a-z]\w*", task.name):
         raise ValueError(f"task {task.name!r}: give a name of small letters, digits and _")
-    listed = isinstance(task.labels, (tuple, list)) and len(set(task.labels)) == len(task.labels)
-    if task.kind == "classification" and not (listed and len(task.labels) > 1):
+    named = isinstance(task.labels, (tuple, list)) and all(isinstance(label, str) for label in task.labels)
+    if task.kind == "classification" and not (named and 1 < len(task.labels) == len(set(task.labels))):
         raise ValueError(f"task {task.name!r} has labels {task.labels!r}: name two or more that differ")
-    wanted = ("text", "label") if task.kind == "classification" else ("text",)
+    wanted = ["text", *["text_b"] * bool(task.auxiliary), *["label"] * (task.kind == "classification")]
     missing = [name for name in wanted if task.hub and name not in task.hub.columns]
     if missing:
         raise ValueError(f"task {task.name!r}: its hub columns lack {missing[0]!r}: say its name there")
-    TASKS.add(task, kind=KINDS)
+    for name, kind in {"columns": dict, "files": dict, "extras": tuple, "recipe": Recipe}.items():
+        if not isinstance(value := getattr(task, name), kind):
+            raise ValueError(f"task {task.name!r}: {name}={value!r} is no {kind.__name__}: give one")
+    TASKS.add(task, kind=KINDS, metric=METRICS, evidence=EVIDENCE)
     return task
 
 

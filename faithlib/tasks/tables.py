@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import datasets
+import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
@@ -120,15 +121,15 @@ def read_source(source):
     if isinstance(source, Mapping):
         if unknown := [split for split in source if split not in SPLITS]:
             raise ValueError(f"split {unknown[0]!r} is unknown: name the splits {', '.join(SPLITS)}")
-        tables = {split: _table(source[split]) for split in SPLITS if split in source}
+        tables = {split: as_frame(source[split]) for split in SPLITS if split in source}
         if not tables:
             raise ValueError("data has no splits: give {'test': table}")
         return "memory", "data", tables
-    return "memory", "data", {"test": _table(source)}
+    return "memory", "data", {"test": as_frame(source)}
 
 
-def _table(source):
-    """A DataFrame of what is in memory."""
+def as_frame(source):
+    """A DataFrame of what is in memory; what a `datasets.Dataset` calls its classes stands in `attrs`."""
     if isinstance(source, pd.DataFrame):
         return source.reset_index(drop=True)
     if isinstance(source, datasets.Dataset):
@@ -136,11 +137,15 @@ def _table(source):
         classes = {c: f for c, f in source.features.items() if isinstance(f, datasets.ClassLabel)}
         frame.attrs["names"] = {c: f.names for c, f in classes.items()}
         return frame
-    if isinstance(source, (list, tuple, pd.Series)):
+    if isinstance(source, (list, tuple, pd.Series, np.ndarray)):
         if any(isinstance(row, (dict, list, tuple)) for row in source):
-            raise ValueError("source is a list of rows: give a list of texts, or pandas.DataFrame(rows)")
+            raise ValueError("data is a list of rows: give a list of texts, or pandas.DataFrame(rows)")
         return pd.DataFrame({"text": pd.Series(list(source), dtype=object)})
-    raise ValueError(f"source is of type {type(source).__name__}: give {KINDS}")
+    if hasattr(source, "to_pandas"):  # of polars, pyarrow
+        return source.to_pandas()
+    if isinstance(source, str):
+        raise ValueError(f"data={source[:40]!r} is one text: give a list, or a table with the column text")
+    raise ValueError(f"data is of type {type(source).__name__}: give {KINDS} (load_data reads what is named)")
 
 
 def _read_path(source):

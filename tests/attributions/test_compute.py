@@ -5,6 +5,7 @@ import pytest
 import tiny
 import torch
 from sample.captums import ALL, gap
+from wrong import refused
 
 from faithlib import attributions
 from faithlib.attributions import attention, attribute, gradients
@@ -149,3 +150,41 @@ def test_a_function_that_leaves_the_model_in_training_changes_no_other(classifie
             attributions.unregister(name)
         classifier.model.eval()
     assert modes == [False]
+
+
+def _halves_the_weights(module):
+    with torch.no_grad():
+        module.get_input_embeddings().weight.mul_(0.5)
+    return lambda: module.get_input_embeddings().weight.data.mul_(2)
+
+
+def _leaves_a_hook(module):
+    return module.register_forward_hook(lambda *_: None).remove
+
+
+@pytest.mark.parametrize("change", [_halves_the_weights, _leaves_a_hook])
+def test_a_function_that_changes_the_model_is_refused(classifier, change):
+    undo = []
+
+    def mine(model, batch, target):
+        undo.append(change(model.model))
+        return {"mine": batch.maskable * 1.0}
+
+    attributions.register("mine", signed=True, family="gradient", label="mine", cost="tokens")(mine)
+    try:
+        encodings = classifier.encode(["the plot was great"])
+        refused(
+            "attribution 'mine' leaves another model behind", attribute, classifier, encodings, [1], ["mine"]
+        )
+    finally:
+        attributions.unregister("mine")
+        undo[0]()
+
+
+def test_a_function_that_returns_no_dictionary_is_told(classifier):
+    attributions.register("mine", signed=True, family="gradient")(lambda model, batch, target: batch.maskable)
+    try:
+        encodings = classifier.encode(["the plot was great"])
+        refused("attribution 'mine' returns Tensor: return", attribute, classifier, encodings, [1], ["mine"])
+    finally:
+        attributions.unregister("mine")

@@ -11,7 +11,7 @@ import tiny
 import torch
 from wrong import refused
 
-from faithlib import models
+from faithlib import models, options
 from faithlib.metrics import soft
 from faithlib.metrics.soft import COLUMNS, Settings
 
@@ -187,7 +187,7 @@ def test_gaussian_noise_has_the_spread_of_its_equation(retain, noise):
         assert (drawn[noise == 0] == 1).all()
 
 
-@pytest.mark.parametrize("perturbation", [p for p in soft.PERTURBATIONS if p != "attention"])
+@pytest.mark.parametrize("perturbation", [p for p in options.PERTURBATIONS if p != "attention"])
 def test_nothing_happens_outside_and_a_seed_is_a_draw(perturbation):
     where = np.array([False, True, True, False, True])
     one, same, other = (soft.factor(perturbation, A, where, True, 50, seed=s) for s in (3, 3, [3, 1]))
@@ -215,7 +215,7 @@ def test_attention_weights():
     ("wrong", "told"),
     [
         ({"definition": "release"}, "definition='release' is unknown: use 'paper', 'released'"),
-        ({"erasures": ["firm"]}, "erasures: 'firm' is unknown, use hard, soft"),
+        ({"erasures": ["firm"]}, "erasures='firm' is unknown: use 'hard', 'soft'"),
         ({"erasures": []}, "erasures=.. leaves nothing to measure"),
         ({"removal": "pad"}, "removal='pad' is unknown: use 'zero', 'mask', 'delete'"),
         ({"probability": "ranks"}, "'ranks' is unknown: use 'minmax', 'rank', 'equal', 'sigmoid'"),
@@ -393,7 +393,7 @@ def test_everything_kept_is_one_and_everything_erased_is_zero(case):
     """sigmoid(±200) is 1 and 0: all of the input, exactly, or the zero baseline, exactly."""
     classifier, encodings, targets, _ = case
     scores = {name: [u * e.maskable for e in encodings] for name, u in {"all": 200.0, "none": -200.0}.items()}
-    plan = Settings(probability="sigmoid", ratios=[1.0], random_draws=1, perturbations=soft.PERTURBATIONS)
+    plan = Settings(probability="sigmoid", ratios=[1.0], random_draws=1, perturbations=options.PERTURBATIONS)
     table = soft.values(classifier, encodings, targets, scores, plan)
     table = table[table.baseline == ""]
     assert table.denominator.min() > 0.05 and table.example.nunique() == 5

@@ -6,7 +6,9 @@ import torch
 from sample import families
 from transformers import ModernBertConfig, ModernBertForSequenceClassification
 from transformers.modeling_outputs import SequenceClassifierOutput
+from wrong import refused
 
+from faithlib import attributions
 from faithlib.models import Classifier
 
 
@@ -204,3 +206,4 @@ def test_heads_that_average_all_tokens_keep_their_logits(scale):
     with torch.no_grad():
         own = pooled(batch.ids, batch.present.long(), batch.types).logits
         assert torch.allclose(model.logits(batch), own, atol=1e-6 * scale, rtol=1e-5) and model.pools
+    refused("a head that reads all positions", attributions.check, ["value_zeroing"], model)

@@ -273,7 +273,8 @@ def test_own_files_are_told_apart_by_what_they_hold(given, tmp_path):
     (tmp_path / "bert").mkdir()
     paths = [tmp_path / "mine.csv", tmp_path / "my.py", tmp_path / "bert/weights"]
     for path in paths:
-        path.write_text("a")
+        path.write_text("from helper import b")
+    (tmp_path / "helper.py").write_text("import deeper")
     data, plugin, model = map(str, (paths[0], paths[1], tmp_path / "bert"))
     named = {**given, "task": data, "plugins": [plugin], "model": model}
     found = results.own_files(named)
@@ -283,6 +284,10 @@ def test_own_files_are_told_apart_by_what_they_hold(given, tmp_path):
         changed = results.own_files(named)
         assert [key for key in found if changed[key] != found[key]] == [name]
         found = changed
+    paths[1].write_text("from helper import b")
+    found = results.own_files(named)
+    (tmp_path / "deeper.py").write_text("b = 1")
+    assert results.own_files(named)[plugin] != found[plugin]
 
 
 def test_peak_memory_is_that_of_a_process_with_torch():

@@ -10,7 +10,6 @@ from sample.statistics import rows
 from faithlib.statistics import seeds_interval
 from replication import seeds
 from replication.claims import Claim
-from replication.records import Case
 from replication.verdicts import sentence
 
 CARD = SimpleNamespace(name="fmm", looks={"small": {"sst bert": (3, 5)}}, headline=(), choices={})
@@ -71,7 +70,8 @@ def test_a_verdict_after_two_looks_has_the_wider_interval_and_says_what_is_to_co
         {"dataset": "sst", "model": "org/bert", "seed": range(3), "value": [0.03, 0.05, 0.07]}
     )
     claim = Claim("A above B", values, "seeds")
-    known = {Case("sst", "bert"): seeds.Seeds(3, 5, 2, "cpu")}
+    table = pd.DataFrame([("sst", "bert", "", 3, 5, 2, 0.975, "cpu", "2.13.0")], columns=seeds.SEEDS)
+    known = seeds.by_case(table)
     once, twice = (rows(claim, "small", seeds=given)[0] for given in ({}, known))
     interval = seeds_interval([0.03, 0.05, 0.07])
     assert (once["ci_low"], once["ci_high"]) == interval.ends() and once["verdict"] == "holds"

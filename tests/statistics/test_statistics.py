@@ -21,7 +21,16 @@ from faithlib import statistics
         (lambda: statistics.crossed_interval([1.0, 2.0]), "not seeds × texts"),
         (lambda: statistics.text_interval(np.arange(30)), "a random stream needs names"),
         (lambda: statistics.share_interval([0.5, 1]), "give True or False"),
-        (lambda: statistics.share_interval([True, False], [1]), "2 observations, but cluster labels"),
+        (lambda: statistics.share_interval([True, False, True], [1, np.nan, 2]), "give a label each"),
+        (lambda: statistics.count_interval([np.nan, 0, 1, 1]), "1 of 4 values"),
+        (lambda: statistics.count_interval([0.3, 0, 1, 1]), "give True or False"),
+        (
+            lambda: statistics.interval_from_table(
+                table_of(3, 3).assign(fact=[None, "a", "b"] * 3), "crossed", cluster="fact"
+            ),
+            "3 rows have no fact",
+        ),
+        (lambda: statistics.share_interval([True, False], [1]), "2 observations, and clusters of shape"),
         (lambda: statistics.interval_from_table(table_of(3, 3), "paired"), "unknown design 'paired'"),
         (lambda: statistics.interval_from_table(table_of(3, 3), "crossed", text="run"), "no column run"),
         (lambda: statistics.interval_from_table(pd.concat([table_of(3, 3)] * 2), "crossed"), "9 rows repeat"),

@@ -144,4 +144,4 @@ def test_evidence_is_read_as_load_data_reads_it():
     frame = pd.DataFrame({"text": ["so good", "bad film"], "evidence": [[0, 1], ["film"]]})
     assert data.read(frame.assign(evidence=[[0, 0], [1, 0]])).column("evidence") == [[], [0]]
     assert data.read(frame.assign(evidence=["good", "film"])).column("evidence") == [[1], [1]]
-    refused("data: text of row 0 has half a character", data.read, ["good \ud83d"])
+    refused("data: column 'text', row 0: it has half a character", data.read, ["good \ud83d"])

@@ -77,6 +77,19 @@ def test_batches_lose_their_padding(classifier, side):
         assert [row.tolist() for row in one(classifier, given)] == ALIGNED
 
 
+def test_padding_stands_where_no_scored_token_does():
+    causal = tiny.causal("llama")
+    assert causal.tokenizer.bos_token_id == causal.encode(["boring"])[0].ids[0]
+    lengths = [len(e.ids) for e in causal.encode(["boring", "the plot"])]
+    assert lengths[1] == lengths[0] + 1
+    batch = np.zeros((2, lengths[1]))
+    batch[0, 1 : lengths[0]], batch[1, 1:] = range(1, lengths[0]), range(1, lengths[1])
+    for side in ("left", "right"):  # of the tokenizer; the scores are padded at the right
+        causal.tokenizer.padding_side = side
+        found = one(causal, batch, ["boring", "the plot"])
+        assert [row.tolist() for row in found] == [batch[0, : lengths[0]].tolist(), batch[1].tolist()]
+
+
 def test_a_tensor_with_a_gradient_is_read(classifier):
     batch = torch.tensor([[9.0, 1, 9]], requires_grad=True)
     assert one(classifier, batch, ["boring"])[0].tolist() == [0, 1, 0]

@@ -73,9 +73,25 @@ def test_resample_draws_from_the_split_train(classifier):
     study = evaluate(classifier, {"train": texts, "test": texts}, **given)
     assert study.table.operator.tolist() == ["resample"]
     pool = np.concatenate([e.ids[e.maskable] for e in classifier.encode(tiny.TEXTS)])
-    operator = Operator(classifier, "resample", unigrams=pool, stream="study")
+    operator = Operator(classifier, "resample", unigrams=pool, stream="study 0")
     inputs = Inputs(classifier, study.encodings, study.targets, operator=operator)
     by_hand = registry.get("nc").resolve()(inputs, study.scores["gradient_l2"])
     own = study.values.query("baseline == ''").value.tolist()
     assert own == pytest.approx(by_hand, nan_ok=True)
     refused("draws tokens of the split train", evaluate, classifier, texts, **given)
+    other = evaluate(classifier, {"train": texts, "test": texts}, **given, seed=1)
+    assert other.values.query("baseline == ''").value.tolist() != own
+    long = pd.DataFrame({"text": [*tiny.TEXTS, " ".join(["plot"] * 90), " "]})
+    assert len(evaluate(classifier, {"train": long, "test": texts}, **given).table) == 1
+
+
+def test_an_operator_of_another_model_is_refused(classifier):
+    given = dict(attributions=["gradient_l2"], metrics=["nc"], progress=False)
+    other = Operator(tiny.classifier(seed=1), "mask")
+    refused("operator is of another model than ", evaluate, classifier, tiny.TEXTS, operator=other, **given)
+
+
+def test_a_head_of_independent_labels_is_refused():
+    model = tiny.classifier()
+    model.model.config.problem_type = "multi_label_classification"
+    refused("has a multi-label head", evaluate, model, tiny.TEXTS, ["gradient_l2"], ["nc"], progress=False)

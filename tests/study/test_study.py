@@ -117,6 +117,24 @@ def test_a_metric_of_another_shape_is_told(classifier):
         registry.unregister("short")
 
 
+def test_a_metric_that_gives_no_numbers_is_told(classifier):
+    @registry.register("words", better="higher", range=(0, 1))
+    def words(inputs, scores):
+        return {"first": 0.5}
+
+    try:
+        refused(
+            "metric 'words' gives a dict: give one",
+            evaluate,
+            classifier,
+            tiny.TEXTS,
+            ["random_uniform"],
+            ["words"],
+        )
+    finally:
+        registry.unregister("words")
+
+
 def test_a_setting_that_no_chosen_attribution_takes_is_said(classifier, capsys):
     evaluate(classifier, tiny.TEXTS, ["leave_one_out"], ["ns"], samples=50)
     assert "samples=50: no attribution of leave_one_out takes it" in capsys.readouterr().out
@@ -290,7 +308,14 @@ def test_a_study_may_stop_after_some_minutes_and_go_on(classifier, tmp_path, cap
     pairs = both.merge(other.drop_duplicates(keys), on=keys)
     assert pairs.value_x.tolist() == pytest.approx(pairs.value_y.tolist(), abs=1e-5, nan_ok=True)
     for minutes in (0, -1, "10", True):
-        refused("give a number above 0, or leave it out", evaluate, **given, minutes=minutes)
+        refused("must be above 0, and finite", evaluate, **given, minutes=minutes)
+
+
+def test_repeated_texts_count_among_those_that_are_done(classifier, tmp_path):
+    texts = tiny.TEXTS * 5
+    given = dict(model=classifier, data=texts, attributions=["gradient_l2"], metrics=["soft_nc"])
+    first = evaluate(**given, minutes=1e-6, resume=tmp_path, progress=False)
+    assert len(first.texts) == 10 and first.table.n[0] == len(set(first.texts))
 
 
 def test_curves_are_what_aopc_is_the_mean_of(classifier, tmp_path):

@@ -140,7 +140,7 @@ def test_a_tasks_name_is_the_task(tmp_path):
 def test_sizes_above_what_there_is_mean_all(capsys):
     data = load_data(FRAME, **NAMED, sizes={"test": 9})
     assert data.splits["test"].num_rows == 4
-    assert capsys.readouterr().out == "data: sizes['test'] = 9 exceeds the data: all 4 rows are used\n"
+    assert capsys.readouterr().out == "data has 4 rows of test, fewer than 9: all are used\n"
 
 
 def test_a_quote_that_is_never_closed_joins_no_rows(tmp_path):

@@ -35,6 +35,29 @@ def test_pairs_without_a_gold_label_are_left_out_and_counted(tmp_path):
     assert loaded.provenance["source_rows"]["test"] == 9
 
 
+def test_a_column_that_a_task_does_not_read_is_told(tmp_path, capsys):
+    write(tmp_path, "shop", **{split: rows(8, pair=True).assign(target="x") for split in tasks.SPLITS})
+    tasks.register_task(tasks.Task("shop", "our shop's reviews", ("bad", "good")))
+    try:
+        loaded = tasks.load("shop", data_dir=tmp_path)
+    finally:
+        tasks.unregister_task("shop")
+    assert set(loaded.splits["test"]["text_b"]) == {""}
+    lines = capsys.readouterr().out
+    for column in ("text_b", "target"):
+        assert f"task 'shop' does not read the column '{column}' of 'shop/test.parquet': register" in lines
+
+
+def test_columns_of_another_name_are_read(tmp_path):
+    frames = {split: rows(8).rename(columns={"text": "review"}) for split in tasks.SPLITS}
+    write(tmp_path, "shop", **frames)
+    tasks.register_task(tasks.Task("shop", "reviews", ("bad", "good"), columns={"text": "review"}))
+    try:
+        assert tasks.load("shop", data_dir=tmp_path).splits["test"]["text"] == list(frames["test"].review)
+    finally:
+        tasks.unregister_task("shop")
+
+
 # The hub ------------------------------------------------------------------------------------------
 
 
@@ -104,7 +127,7 @@ def test_empty_texts_are_counted_and_shown(mirror):
     frame = rows(8)
     frame.loc[[2, 6], "text"] = ["  ", None]
     write(mirror, "sst", test=frame)
-    tells(["split 'test'", "2 rows with an empty text", "2, 6"], tasks.load, "sst", data_dir=mirror)
+    tells(["split 'test'", "column 'text' has no text in 2 rows (2, 6)"], tasks.load, "sst", data_dir=mirror)
 
 
 def test_truncated_file(mirror):

@@ -28,9 +28,9 @@ def test_results_of_edited_code_are_listed(tmp_path, monkeypatch, capsys):
     record = tmp_path / "results/small/fmm/sst.name.s0.json"
     record.parent.mkdir(parents=True)
 
-    def listed(**changed):
+    def listed(params=(), **changed):
         stale.git.cache_clear(), stale.hash_then.cache_clear()
-        record.write_text(json.dumps({"paper": "fmm", "provenance": now | changed}))
+        record.write_text(json.dumps({"paper": "fmm", "params": params, "provenance": now | changed}))
         stale.main()
         return capsys.readouterr().out
 
@@ -50,6 +50,13 @@ def test_results_of_edited_code_are_listed(tmp_path, monkeypatch, capsys):
     assert "sst.name.s0.json: the notebook's code\n" in listed()
     notebook(book, "x = 1")
     assert "faithlib 0.0.9, now " in listed(versions=now["versions"] | {"faithlib": "0.0.9"})
+    mine = tmp_path / "mine.csv"
+    mine.write_text("text,label")
+    params = {"task": str(mine), "model": "name"}
+    read = {"own": results.own_files(params)}
+    assert listed(params, **read).startswith("0 of 1")
+    mine.write_text("text,label,text_b")
+    assert f"sst.name.s0.json: {mine} was edited, or is gone\n" in listed(params, **read)
     assert "is no commit here, and not by this" in listed(dirty=True, code="0" * 64)
     assert listed(dirty=True).startswith("0 of 1")
     assert listed(git="f" * 40, code="0" * 64).startswith("results/small/fmm/sst.name.s0.json: made by code")
