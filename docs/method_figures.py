@@ -300,32 +300,6 @@ def attributions():
     )  # fmt: skip
 
 
-def ground_truth():
-    words = ["zork", "the", "film", "is", "long"]
-    ladder = [
-        ([1, 0.1, 0.5, 0.3, 0.2], 0.9), ([0.5, 0.1, 1, 0.3, 0.2], 0.6), ([0.3, 0.1, 1, 0.5, 0.2], 0.7),
-        ([0.1, 0.2, 0.5, 0.3, 1], 0.2),
-    ]  # fmt: skip
-    parts = []
-    for i, (scores, value) in enumerate(ladder):
-        y = 96 + 34 * i
-        parts += [tokens(150, y, words, scores), rect(470, y + 4, round(150 * value, 1), 16, BLUE, BLUE)]
-        parts.append(text(628, y + 17, f"{value:.1f}", 13))
-    return svg(
-        292,
-        "A planted word decides; explanations of known quality; a metric should order them right",
-        text(14, 37, "planted text", bold=True), tokens(150, 20, words),
-        rect(146, 14, 58, 36, "none", GREEN, 0, "5 3"),
-        text(146, 66, "decides the class, and nothing else does", 13, colour=GREEN),
-        text(14, 113, "explanations", bold=True),
-        lines(14, 134, "of known quality,", "the best on top", size=13, colour=GREY),
-        text(470, 84, "value of a metric", 14, bold=True), *parts,
-        arrow((440, 100), (440, 222)), text(432, 246, "worse", 13, "middle", GREY),
-        rect(14, 246, 380, 34, "#f3f3f3", PALE),
-        text(26, 268, "accuracy = pairs in the right order: here 5 of 6", 14),
-    )  # fmt: skip
-
-
 def ground_truth_2():
     words = ["zork", "the", "blee", "film", "was", "long"]
     used = [places(264, words)[i] for i in (0, 2)]
@@ -353,7 +327,7 @@ def ground_truth_2():
     )  # fmt: skip
 
 
-FIGURES = (attributions, fmm, ground_truth, ground_truth_2, noiser, recursive_roar, saloss, soft_metrics)
+FIGURES = (attributions, fmm, ground_truth_2, noiser, recursive_roar, saloss, soft_metrics)
 
 
 def write(figures):

@@ -11,10 +11,12 @@ import pandas as pd
 from faithlib.attributions import registry as attributions
 from faithlib.metrics import registry as metrics
 from faithlib.report.markdown import table
-from faithlib.report.style import model_title
+from notebooks.ground_truth_2.tables import ENTRY, PUBLISHED
 
 ROOT = Path(__file__).resolve().parent.parent
-TRUTH = ROOT / "results/small/ground_truth/tables/metrics.csv"
+TRUTH = ROOT / "results/small/ground_truth_2/tables"
+KINDS = {"entries": "classifiers", "language_models": "language models"}  # a table of the study, what of
+EQUAL = {"soft_ns": "equal_soft_ns", "soft_nc": "equal_soft_nc"}  # a metric with the map "equal"
 DRAWINGS = ROOT / "figures/method"
 DRAWN = {  # part of an entry's module and name: the drawing of its idea, the first that fits
     "soft": "soft_metrics",
@@ -29,17 +31,18 @@ DRAWN = {  # part of an entry's module and name: the drawing of its idea, the fi
     "noiser": "noiser",
     "random": "against_random",
 }
-TRUTH_WORDS = "{} (chance is .50; [ground truth](../../notebooks/ground_truth/README.md))"
+TRUTH_WORDS = "{} (chance is .50; [the study](../../notebooks/ground_truth_2/README.md))"
 SECTIONS = re.compile(r"^(Args|Returns|Raises|Example|Examples|Note|Attributes):|^>>> ", re.MULTILINE)
 ITEM = re.compile(r"^- (\w+(?:, \w+)*): (.*(?:\n  .*)*)\n*", re.MULTILINE)
 METRICS = """(metrics-a-z)=
 # Metrics A–Z
 
-What each metric measures, when to use it, and what misleads it. *Ranks pairs correctly*: the share of pairs
-of explanations, of which one is known to be better, that it ranks correctly, the lowest and the highest over
-kinds of models; [Which metric should I report?](../which-metric.md) has the null explanations beside it. A
-value that means nothing is NaN; it is excluded from the mean, and `void` counts it. This page is generated
-from `faithlib.metrics.registry`; [Adding a metric](../adding.md#a-metric) says how yours joins.
+What each metric measures, when to use it, and what misleads it. *Worst case*: the share of pairs of
+explanations, of which one is known to be better, that the metric as published ranks correctly in the worst
+cell of the study, a kind of model and a kind of error; [Which metric should I report?](../which-metric.md)
+has the best choices beside it. A value that means nothing is NaN; it is excluded from the mean, and `void`
+counts it. This page is generated from `faithlib.metrics.registry`; [Adding a metric](../adding.md#a-metric)
+says how yours joins.
 
 """
 METHODS = """(methods-a-z)=
@@ -96,15 +99,19 @@ def metrics_page():
             "Range": f"{values}; one value for each {'text' if entry.level == 'example' else entry.level}",
             "Means nothing when": entry.void,
             "What misleads it": entry.fooled,
-            "Ranks pairs of known order correctly": TRUTH_WORDS.format("; ".join(truth[entry.name]))
-            if entry.name in truth
-            else "",
+            "Ranks pairs correctly in its worst case": _worst(truth.get(entry.name, [])),
             "Needs": "; ".join(metrics.NEEDS[need] for need in entry.needs),
             "Source": entry.source,
         }
         sections.append(section(entry, facts))
-    header = ("metric", "better", "range", "ranks pairs correctly", "what it is")
+    header = ("metric", "better", "range", "worst case", "what it is")
     return METRICS + table(header, rows) + "".join(sections)
+
+
+def _worst(values):
+    """Values of `ground_truth` in words, "" for none."""
+    words = "; ".join(f"{value:.2f} ({where})" for value, where in values)
+    return TRUTH_WORDS.format(words) if words else ""
 
 
 def methods_page():
@@ -145,27 +152,25 @@ def picture(name):
     return f"![{title}](../../figures/method/{name}.svg)\n\n"
 
 
-def ground_truth(path=TRUTH):
-    """{metric: [how often it ranks explanations of known quality correctly, by kind of model]}, or {}."""
-    if not path.is_file():
-        return {}
-    table = pd.read_csv(path)
-    table = table[(table.mechanism == "all") & (table.definition == "paper") & (table.model != "compiled")]
-    table, found = table[(table.classes == 3) & (table.masking == "none") & table.ci_low.notna()], {}
-    for row in table.itertuples():
-        value = f"{row.accuracy:.2f} [{row.ci_low:.2f}, {row.ci_high:.2f}]"
-        found.setdefault(row.metric, []).append(f"{value} ({model_title(row.model)}, {row.n_models} models)")
+def ground_truth(tables=TRUTH):
+    """{metric: [(its worst accuracy as published, in which cell of which models)]} of the study."""
+    found = {}
+    for name, kind in KINDS.items():
+        path = tables / f"{name}.csv"
+        entries = pd.read_csv(path, keep_default_na=False) if path.is_file() else pd.DataFrame(columns=ENTRY)
+        for row in entries[entries[ENTRY].apply(tuple, axis=1).isin(PUBLISHED)].itertuples():
+            metric = EQUAL.get(row.metric, row.metric) if row.map == "equal" else row.metric
+            found.setdefault(metric, []).append((row.lowest, f"{row.cell}, {kind}"))
     return found
 
 
-def share(cells):
-    """The lowest and the highest value of `ground_truth`, for the overview.
+def share(values):
+    """The lowest value of `ground_truth`, for the overview.
 
-    >>> share(["0.96 [0.95, 0.97] (BiLSTM, 10 models)", "0.91 [0.9, 0.92] (tiny BERT, 10 models)"])
-    '0.91 to 0.96'
+    >>> share([(0.96, "P1 near, classifiers"), (0.91, "P3 order, language models")])
+    '.91'
     """
-    values = sorted(cell.partition(" ")[0] for cell in cells)
-    return " to ".join(dict.fromkeys(values[:1] + values[-1:]))
+    return f"{min(value for value, _ in values):.2f}".lstrip("0") if values else ""
 
 
 def alphabetical(registry):

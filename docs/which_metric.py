@@ -1,7 +1,4 @@
-"""The page docs/which-metric.md and README's finding on metrics: python docs/which_metric.py
-
-Version 1 of the study of metrics says what to report until all core cells of version 2 have records.
-"""
+"""The page docs/which-metric.md and README's finding on metrics: python docs/which_metric.py"""
 
 import re
 import sys
@@ -14,99 +11,130 @@ sys.path.insert(0, str(ROOT))
 
 from faithlib.metrics import registry  # noqa: E402
 from faithlib.report.markdown import table, with_block  # noqa: E402
-from notebooks.ground_truth.card import NO_DIFFERENCE  # noqa: E402
-from notebooks.ground_truth.tables import label  # noqa: E402
+from notebooks.ground_truth_2 import advice, figures  # noqa: E402
+from notebooks.ground_truth_2.card import SEEDS, TEXTS  # noqa: E402
+from notebooks.ground_truth_2.worst_case import CORE, PLANTED_CORE  # noqa: E402
 
 RESULTS, PAGE, README = ROOT / "results/small", ROOT / "docs/which-metric.md", ROOT / "README.md"
-KINDS = {"overview": "classifiers", "language_models": "language models"}  # tables of version 1
-NULLS = ["above flat", "above peaked", "above normal", "above ones"]
-CONTROLS = ("random", "oracle", "magnitude")
-SHARES = [f"{kind}: {what}" for kind in KINDS.values() for what in ("right", "against noise")]
-HEADER = ("metric", *SHARES, "unchanged by scale", "passes per text")
+KINDS = {  # of model: the tables of its cells and entries, and the cells that count
+    "classifiers": ("cells", "entries", CORE),
+    "language models": ("language_model_cells", "language_models", PLANTED_CORE),
+}
+TABLES = "ground_truth_2/tables"  # of a scale's results
+FOOLED = {  # statistics of a paper that are no metrics of the library
+    "log_ratio": "Flat scores: they keep nearly the whole prompt, whichever tokens matter.",
+    "answerability": "Errors among the highest tokens: it sees which tokens are there, and nothing else.",
+}
+TOKENS = 15  # of the text whose passes are told
 FINDING = re.compile(r"(<!-- finding: metrics -->).*?(<!-- end -->)")
 
 
-def scored(results=RESULTS):
-    """Version 1's metrics: a row a metric in words, with `right`, `null` (the worst one), `passes` and more.
-
-    Columns are pairs (kind of model, what); metrics of both kinds are first, by their lowest number.
-    """
-    parts = {}
-    for name, kind in KINDS.items():
-        rows = pd.read_csv(results / f"ground_truth/tables/{name}.csv")
-        rows = rows[~rows.metric.isin(CONTROLS) & ~rows.metric.str.startswith("1 - ")]
-        rows = rows.assign(right=rows.accuracy, null=rows[NULLS].min(axis=1), words=rows.metric.map(label))
-        parts[kind] = rows.set_index("words")[["metric", "right", "null", "invariance", "passes"]]
-    whole = pd.concat(parts, axis=1)
-    passes = whole.xs("passes", axis=1, level=1).astype(float).max(axis=1)
-    one = whole.xs("right", axis=1, level=1).isna().any(axis=1)  # kind of model
-    order = pd.DataFrame({"one": one, "lowest": -lowest(whole).round(2), "passes": passes})
-    return whole.loc[order.sort_values(["one", "lowest", "passes"], kind="stable").index]
+def read(results, name):
+    """A table of the study."""
+    path, ends = results / TABLES / f"{name}.csv", dict.fromkeys(("ci_low", "ci_high"), "")
+    return pd.read_csv(path, keep_default_na=False, na_values=ends)
 
 
-def lowest(whole):
-    """The lowest number of each metric, over kinds of models: how often it is right at its worst."""
-    numbers = [(kind, what) for kind in KINDS.values() for what in ("right", "null")]
-    return whole[numbers].astype(float).min(axis=1)
+def kinds(results):
+    """The kinds of models that have records, [str]."""
+    return [kind for kind, (_, name, _) in KINDS.items() if (results / TABLES / f"{name}.csv").is_file()]
+
+
+def ranked(results, kind):
+    """The entries of a kind of model that have all cells that have records, the best first."""
+    _, name, _ = KINDS[kind]
+    entries = read(results, name)
+    return entries[entries.cells == entries.cells.max()].reset_index(drop=True)
 
 
 def finding(results=RESULTS):
-    """What to report, in two sentences with their numbers, each beside its null.
-
-    In version 1 it is the cheapest metric of those for both kinds of models that are near the best one, and
-    the metric that a null misleads most.
-    """
-    whole = scored(results)
-    both = whole.dropna(subset=[(kind, "right") for kind in KINDS.values()])
-    near = both[lowest(both) >= lowest(both).max() - NO_DIFFERENCE]
-    name = near["classifiers"].passes.astype(float).idxmin()
-    classes, words = (near[kind].loc[name] for kind in KINDS.values())
-    language = whole["language models"]
-    fooled = (language.right - language.null).idxmax()
-    right, null = map(_percent, (classes.right, classes.null))
-    causal_right, causal_null = map(_percent, (words.right, words.null))
-    cells = pd.read_csv(results / "ground_truth/tables/metrics.csv").query("classes == 2 and ladder == 'all'")
-    (two,) = cells.accuracy[cells.metric == classes.metric]
+    """What to report for classifiers, and which metric does worst as published, each with its number."""
+    entries = ranked(results, "classifiers")
+    best, worst = entries.iloc[0], advice.as_published(entries).iloc[-1]
+    missing = len(CORE) - best.cells
+    where = f" (of {best.cells} of {len(CORE)} cells; the others have no records yet)" if missing else ""
     return (
-        f"**Report {name}.** On planted words, the easy case, it ranks {right} of pairs of explanations "
-        f"correctly, and gives the true words a better value than the hardest noise in {null} of texts "
-        f"(language models: {causal_right} and {causal_null}); where a model of two classes falls back on "
-        f"one of them, it ranks {_percent(two)} correctly. **Not {fooled}** for language models: it ranks "
-        f"{_percent(language.right[fooled])} correctly, but gives the true words a better value than "
-        f"flat noise in {_percent(language.null[fooled])}."
+        f"**{figures.label(best)}** ranks {_percent(best.lowest)} of pairs of explanations correctly in its "
+        f"worst case{where}, {figures.label_of(worst.metric)} as published {_percent(worst.lowest)}; chance "
+        "is 50 %."
     )
 
 
+def answer(results=RESULTS):
+    """What to report, for each kind of model a list of sentences, as Markdown."""
+    parts = []
+    for kind, (cells, entries, core) in KINDS.items():
+        if kind not in kinds(results):
+            parts.append(f"For **{kind}** there are no records yet.")
+            continue
+        told = advice.sentences(read(results, cells), read(results, entries), results.name, core)
+        parts.append(f"For **{kind}**:\n\n" + "\n".join(f"- {sentence}" for sentence in told))
+    return "\n\n".join(parts)
+
+
 def metrics_table(results=RESULTS):
-    """All metrics of version 1, classifiers and language models side by side, as Markdown."""
+    """A row a metric: its worst cell as published and with the best choice, of both kinds of models."""
+    cells, names = {}, {}
+    for kind in kinds(results):
+        entries = ranked(results, kind)
+        entries = entries.assign(words=entries.metric.map(figures.label_of))
+        as_published = advice.as_published(entries).set_index("words")
+        for words, best in entries.drop_duplicates("words").set_index("words").iterrows():
+            names.setdefault(words, best.metric)
+            found = f"{_percent(best.lowest)}: {figures.choice(best)}".removesuffix(": ")
+            first = as_published.loc[words] if words in as_published.index else None
+            before = "" if first is None else f"{_percent(first.lowest)}: {first.cell}"
+            cells.setdefault(words, {})[kind] = (before, found)
+    header = [
+        "metric",
+        *(f"{kind}, {what}" for kind in kinds(results) for what in ("as published", "best choice")),
+    ]
     rows = []
-    for words, row in scored(results).iterrows():
-        numbers = [_percent(row[kind, what]) for kind in KINDS.values() for what in ("right", "null")]
-        kept = " / ".join(filter(None, (_percent(row[kind, "invariance"]) for kind in KINDS.values())))
-        passes = max(row[kind, "passes"] for kind in KINDS.values() if row[kind, "passes"] > 0)
-        rows.append((words, *numbers, kept, f"{passes:.0f}"))
-    return table(HEADER, rows)
+    for words, of in cells.items():
+        both = [cell for kind in kinds(results) for cell in of.get(kind, ("", ""))]
+        rows.append((words, *both, _passes(names[words])))
+    return table([*header, "passes a text"], rows)
 
 
 def fooled_table(results=RESULTS):
     """What misleads each metric, in the words of the registry, as Markdown."""
     rows = {}
-    for words, row in scored(results).iterrows():
-        names = [row[kind, "metric"] for kind in KINDS.values() if row[kind, "metric"] in registry.names()]
-        if texts := dict.fromkeys(registry.get(name).fooled for name in names):
-            rows[words] = " Language models: ".join(texts)
+    for kind in kinds(results):
+        for metric in ranked(results, kind).metric:
+            misled = registry.get(metric).fooled if metric in registry.names() else FOOLED.get(metric)
+            if misled:
+                rows.setdefault(figures.label_of(metric), misled)
     return table(("metric", "what misleads it"), rows.items())
 
 
+def rests(results=RESULTS):
+    """Seeds, models and texts of the study, and how many models its gates refused, in two sentences."""
+    refused, seeds = read(results, "gates").refused != "", SEEDS["P"]
+    return (
+        f"Seeds {seeds[0]} to {seeds[-1]} (language models: {len(SEEDS['language models'])}), each with "
+        f"models and texts of its own: planted mechanisms ({TEXTS['P']} texts), SST ({TEXTS['N1']}), AG News "
+        f"({TEXTS['N2']}). {refused.sum()} of {len(refused)} models did not learn and are left out."
+    )
+
+
+def _passes(metric):
+    """Inputs of the model for one explanation of a text of TOKENS tokens, with the metric's own draws."""
+    if metric not in registry.names():
+        return ""
+    passes = registry.get(metric).passes
+    return f"{passes(TOKENS) if callable(passes) else passes:.0f}"
+
+
 def _percent(value):
-    return "" if pd.isna(value) else f"{100 * value:.0f} %"
+    return f"{100 * value:.0f} %"
 
 
 def pages():
     """{path: its text as it should be}: the page, and the README."""
-    page = with_block(PAGE.read_text(encoding="utf-8"), "generated: answer", f"\n{finding()}\n\n")
+    page = with_block(PAGE.read_text(encoding="utf-8"), "generated: answer", f"\n{answer()}\n\n")
     page = with_block(page, "generated: metrics", f"\n{metrics_table()}\n")
     page = with_block(page, "generated: fooled", f"\n{fooled_table()}\n")
+    page = with_block(page, "generated: rests", f"\n{rests()}\n")
     readme = README.read_text(encoding="utf-8")
     return {PAGE: page, README: FINDING.sub(lambda match: f"{match[1]}{finding()}{match[2]}", readme)}
 

@@ -210,9 +210,8 @@ def test_it_is_refused_in_one_line(door, given, part, request):
 
 @pytest.mark.parametrize("paper", [name for name in papers.names() if name != "noiser"])
 def test_right_parameters_reach_training(folder, monkeypatch, paper):
-    methods = """ attributions="['gradient_l2']" """  # it chooses, if empty
     with pytest.raises(ReachedTraining):
-        notebook(paper + (methods if paper == "ground_truth" else ""), folder, monkeypatch)
+        notebook(paper, folder, monkeypatch)
 
 
 def test_every_door_is_tried():

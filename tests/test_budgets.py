@@ -14,35 +14,34 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 BUDGETS = {
-    "faithlib/*.py": 967,
-    "faithlib/attributions": 1_154,
-    "faithlib/corpora": 461,
+    "faithlib/*.py": 973,
+    "faithlib/attributions": 1_160,
+    "faithlib/corpora": 440,
     "faithlib/engine": 374,
-    "faithlib/metrics": 1_537,
+    "faithlib/metrics": 1_533,
     "faithlib/models": 1_485,
     "faithlib/report": 584,
-    "faithlib/statistics": 398,
-    "faithlib/study": 2_080,
-    "faithlib/tasks": 962,
+    "faithlib/statistics": 404,
+    "faithlib/study": 2_086,
+    "faithlib/tasks": 958,
     "faithlib/training": 803,
-    "replication": 2_205,  # 4 of them: seeds of several contents of a file, a record of another paper
+    "replication": 2_198,  # 4 of them: seeds of several contents of a file, a record of another paper
     "notebooks/attributions": 131,
     "notebooks/fmm": 701,
-    "notebooks/ground_truth": 1_448,  # leaves once the records of version 2 are in
-    "notebooks/ground_truth_2": 1_658,
+    "notebooks/ground_truth_2": 1_692,
     "notebooks/noiser": 1_386,
     "notebooks/recursive_roar": 541,
     "notebooks/saloss": 643,
     "notebooks/soft_metrics": 692,
     "notebooks/tutorials": 1_196,  # 315 of them were in the lessons' cells, 50 refuse a page of nothing
-    "notebooks' code": 3_483,
-    "workflow": 2_331,  # 27 of them: records that no table has yet; compare, each number beside its interval
-    "tests": 29_492,
-    "docs": 1_265,  # 20 of them: values on hover, and verdicts as squares without a font
+    "notebooks' code": 3_304,
+    "workflow": 2_329,  # 27 of them: records that no table has yet; compare, each number beside its interval
+    "tests": 28_658,
+    "docs": 1_266,  # 20 of them: values on hover, and verdicts as squares without a font
     "benchmarks": 1_753,
     "javascript": 238,
 }  # of faithlib at most 10,800 in all
-DOCSTRINGS = 7_967  # lines, of faithlib, replication, papers and workflow; at most 8,000
+DOCSTRINGS = 7_334  # lines, of faithlib, replication, papers and workflow; at most 8,000
 SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 
@@ -105,9 +104,7 @@ def test_a_package_stays_within_its_budget(name):
     lines = sum(code_lines(ROOT / path) for path in COUNTED[name])
     assert name in BUDGETS, f"{name} has {lines} lines and no budget: give it one"
     assert lines <= BUDGETS[name], f"{name} has {lines} lines: what a feature adds, it takes elsewhere in it"
-    assert (
-        sum(most for part, most in BUDGETS.items() if part.startswith("faithlib")) <= 10_805
-    )  # the aim is 10,800
+    assert sum(most for part, most in BUDGETS.items() if part.startswith("faithlib")) <= 10_800
 
 
 def test_docstrings_stay_within_their_budget():

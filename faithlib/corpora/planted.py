@@ -10,14 +10,8 @@ whether anything was inserted. ::
     redundant      the same with two copies, either of which is enough
     xor            two words, each of them one of two: equal indices the first class, unequal the second
     ordered pair   two words: in this order the first class, in the other order the second
-    in context     a word as in `one word`, at most two places after the word "harbor", without which it
-                   counts for nothing; the two never stand far from each other
-    graded         three words of a class, of weights 4, 2 and 1; for the compiled model alone
-    decoy          one word, and a word of another list that is drawn whatever the class is
-    blind          one word as evidence by name alone: classes are drawn whatever the text is
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,10 +20,8 @@ from faithlib.corpora.grammar import choose, words_of
 
 WORDS = words_of("planted")
 CLASSES = tuple(tuple(words.split()) for words in WORDS["classes"])
-DECOYS, FIRST, SECOND, PAIR = (tuple(WORDS[n].split()) for n in ("decoys", "first", "second", "pair"))
-CONTEXT, NEAR = "harbor", 2  # the word that others count near, and the largest distance
-GRADES = 4, 2, 1  # weights of the words of a class, where evidence is graded
-PLANTED = frozenset((*CLASSES[0], *CLASSES[1], *DECOYS, *FIRST, *SECOND, *PAIR, CONTEXT))
+FIRST, SECOND, PAIR = (tuple(WORDS[n].split()) for n in ("first", "second", "pair"))
+PLANTED = frozenset((*CLASSES[0], *CLASSES[1], *FIRST, *SECOND, *PAIR))
 LABELS = ("first", "second", "neither")
 SINGLE = 0.25  # share of the texts of `redundant` with one copy, which teach a model that one is enough
 FILLERS = 2  # neutral words that are inserted into a text, at most
@@ -52,14 +44,12 @@ class Mechanism:
 
     Attributes:
         words: how many planted words of a text are evidence.
-        needs: which of them the class needs: "all", "one" of them, or "sum", the sum of their weights.
-        control: whether its evidence decides nothing.
+        needs: which of them the class needs: "all" or "one" of them.
     """
 
     name: str
     words: int = 1
     needs: str = "all"
-    control: bool = False
 
 
 MECHANISMS = {name: Mechanism(name, **row) for name, row in WORDS["mechanisms"].items()}
@@ -79,9 +69,9 @@ def make(
             default.
 
     Returns:
-        [example]: dicts with text, text_b (""), label, evidence and decoy (indices into text.split()), the
-        weights of the evidence, and kind ("whole", "single" for one copy of two, "incomplete" or "empty"
-        evidence). No two texts are equal.
+        [example]: dicts with text, text_b (""), label, evidence (indices into text.split()), the weights of
+        the evidence, and kind ("whole", "single" for one copy of two, "incomplete" or "empty" evidence). No
+        two texts are equal.
 
     Raises:
         ValueError: an unknown mechanism, another number of classes, too few sentences, a sentence that is
@@ -114,11 +104,6 @@ def generate(rng):
     return [kept | {"pos": pos, "kind": row["kind"]}]
 
 
-def usable(sentences: Iterable[str]) -> list[str]:
-    """Those sentences that words can be planted into: long enough, and without any of these words."""
-    return [s for s in sentences if len(s.split()) >= LEAST and not PLANTED & set(s.lower().split())]
-
-
 def neutral(rng):
     """A text of one or two clauses about everyday things, 9 to 21 words."""
     clauses = []
@@ -136,35 +121,29 @@ def name(rng):
 
 def swapped(row: dict, other: list[str]) -> dict:
     """The example with all its other words replaced by `other`, words of another text, repeated as needed."""
-    words, fixed = row["text"].split(), {*row["evidence"], *row["decoy"]}
+    words, fixed = row["text"].split(), {*row["evidence"]}
     fill = (other[n % len(other)] for n in range(len(words)))
     return {**row, "text": " ".join(w if i in fixed else next(fill) for i, w in enumerate(words))}
 
 
 def _example(mechanism, base, label, classes, rng):
     """The example of one neutral text and one class."""
-    planted = int(rng.integers(classes)) if mechanism == "blind" else label
     base = list(base)
     for _ in range(rng.integers(FILLERS + 1)):
         base.insert(int(rng.integers(len(base) + 1)), choose(rng, OBJECTS))
-    words, places, kind = _planted(mechanism, len(base), planted, rng)
-    evidence = len(words)
-    decoy = [choose(rng, DECOYS)] if mechanism == "decoy" else []
-    slots = [*places, *(int(rng.integers(len(base) + 1)) for _ in decoy)]
-    words += decoy
+    words, slots, kind = _planted(mechanism, len(base), label, rng)
     order = sorted(range(len(slots)), key=lambda n: slots[n])  # stable: planted words keep their order
     text, at = base, {}
     for shift, n in enumerate(order):
         at[n] = slots[n] + shift
         text.insert(at[n], words[n])
-    placed = sorted(range(evidence), key=at.get) if planted < 2 else []
+    placed = sorted(range(len(words)), key=at.get) if label < 2 else []
     return {
         "text": " ".join(text),
         "text_b": "",
         "label": label,
         "evidence": [at[n] for n in placed],
-        "decoy": [at[evidence + n] for n in range(len(decoy))],
-        "weights": [GRADES[CLASSES[planted].index(words[n])] if mechanism == "graded" else 1 for n in placed],
+        "weights": [1] * len(placed),
         "kind": kind,
     }
 
@@ -181,13 +160,6 @@ def _planted(mechanism, n, label, rng):
     if mechanism == "ordered_pair":
         return [*PAIR[:: 1 - 2 * label]], two, "whole"
     word = choose(rng, CLASSES[label])
-    if mechanism == "graded":
-        order = rng.permutation(len(GRADES))
-        slots = sorted(rng.choice(n + 1, len(GRADES), False).tolist())
-        return [CLASSES[label][i] for i in order], slots, "whole"
-    if mechanism == "in_context":
-        place = int(rng.integers(n - NEAR + 2))
-        return [CONTEXT, word], [place, place + int(rng.integers(NEAR))], "whole"
     if mechanism == "redundant" and rng.random() >= SINGLE:
         return [word, word], two, "whole"
     return [word], two[:1], "single" if mechanism == "redundant" else "whole"
@@ -196,8 +168,6 @@ def _planted(mechanism, n, label, rng):
 def _incomplete(mechanism, n, two, rng):
     """As `_planted`, for the third class: one of two words, or none."""
     one = two[:1]
-    if mechanism == "in_context" and rng.integers(3):
-        return [choose(rng, (CONTEXT, choose(rng, sum(CLASSES, ()))))], one, "incomplete"
     if mechanism in ("xor", "ordered_pair") and rng.integers(3):
         words = (*FIRST, *SECOND) if mechanism == "xor" else PAIR
         return [choose(rng, words)], one, "incomplete"
@@ -216,7 +186,7 @@ def _check(mechanism, size, classes, sentences):
     for i, sentence in enumerate(sentences[:size]):
         if len(sentence.split()) < LEAST:
             raise ValueError(
-                f"sentence {i} has {len(sentence.split())} words, fewer than {LEAST}: leave it out (`usable`)"
+                f"sentence {i} has {len(sentence.split())} words, fewer than {LEAST}: leave it out"
             )
         if words := sorted(PLANTED & set(sentence.lower().split())):
-            raise ValueError(f"sentence {i} has {words[0]!r}, a planted word: leave it out (`usable`)")
+            raise ValueError(f"sentence {i} has {words[0]!r}, a planted word: leave it out")

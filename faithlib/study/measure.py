@@ -127,8 +127,7 @@ def _values(part, metric, name, of_texts):
         try:
             value = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value, float)
         except (TypeError, ValueError):
-            kind = type(value).__name__
-            raise ValueError(f"metric {metric.name!r} gives a {kind}: give one number a text") from None
+            raise ValueError(f"metric {metric.name!r} gives no numbers: give one a text") from None
         if value.shape != examples.shape:
             raise ValueError(
                 f"metric {metric.name!r} gives values of shape {value.shape} for {len(examples)} "

@@ -7,7 +7,7 @@ from notebooks.ground_truth_2.figures import label, label_of
 from notebooks.ground_truth_2.tables import ENTRY, PUBLISHED
 from notebooks.ground_truth_2.worst_case import CORE, FAILS, PASSES
 
-NEAR = 0.02  # of the best worst cell: entries between which the cost decides
+NEAR = 0.02  # of the best worst cell: entries that are named with the best
 BLIND = 0.60  # an accuracy that is near chance
 SEES = 0.90
 FEW = 2  # entries of a metric that a sentence names one by one
@@ -30,16 +30,14 @@ def sentences(cells: pd.DataFrame, entries: pd.DataFrame, scale: str, core: tupl
     best = whole.iloc[0]
     missing = len(core) - best.cells
     lead = f"**So far** ({missing} core cells to come) the best is" if missing else "**Report**"
-    cheapest = whole.loc[whole[whole.worst >= best.worst - NEAR].seconds.idxmin()]
+    near = whole[whole.worst >= best.worst - NEAR].iloc[1:]
+    others = f" Within {NEAR} of it: {_list(near)}." if len(near) else f" No other is within {NEAR} of it."
     one = cells[(cells.kind == "P1") & (cells.error == "one of two")]
     one = one[one[ENTRY].apply(tuple, axis=1).isin(whole[ENTRY].apply(tuple, axis=1))]
-    cost = f"{cheapest.seconds:.2g} CPU seconds tell two explanations apart in its worst cell."
-    near = f"Within {NEAR} of it {label(cheapest)} is the cheapest: {cost}"
-    if label(cheapest) == label(best):
-        near = f"None within {NEAR} of it is cheaper: {cost}"
+    interval = f"[{best.ci_low:.2f}, {best.ci_high:.2f}]"
     return [
-        f"{lead} {label(best)}: right in {best.worst:.2f} of its worst cell ({best.cell}) and "
-        f"{best['mean']:.2f} in the mean of {best.cells}. {near}",
+        f"{lead} {label(best)}: its lowest cell is {best.cell}, {best.lowest:.2f} {interval}; the mean of "
+        f"{best.cells} cells is {best['mean']:.2f}.{others}",
         f"**Passes** at {PASSES:.2f} in every cell: {_list(whole[whole.verdict == 'passes'])}.",
         f"**Fails**, below {FAILS:.2f} in a cell: {_list(whole[whole.verdict == 'fails'])}.",
         f"**Where one of two words is enough** these cannot tell one from none (at most {BLIND:.2f}): "
@@ -57,15 +55,15 @@ def of_papers(entries: pd.DataFrame, scale: str) -> pd.DataFrame:
     for paper, metrics in OF_PAPERS.items() if scale != "quick" else ():
         own = as_published(entries).set_index("metric")
         shares = [
-            f"{label_of(name)} {own.worst[name]:.0%} ({own.cell[name]})"
+            f"{label_of(name)} {own.lowest[name]:.0%} ({own.cell[name]})"
             for name in metrics
             if name in own.index
         ]
         if shares:
             text = (
                 "**Can its metrics be believed?** Of pairs of explanations of which one is known to be "
-                f"better, they rank correctly in their worst case: {', '.join(shares)}. Chance is 50 %; "
-                "metrics as published, on small models whose evidence is known "
+                f"better, they rank correctly in their worst case: {', '.join(shares)}. Ties count ½, "
+                "chance is 50 %; metrics as published, on small models whose evidence is known "
                 f"([{CARD.title}](../{CARD.name}/README.md))."
             )
             rows.append((paper, text))
@@ -79,9 +77,9 @@ def as_published(entries: pd.DataFrame) -> pd.DataFrame:
 
 def _list(rows):
     """Entries with their values; many of one metric as their number and range; "none"."""
-    value, parts = "worst" if "worst" in rows else "accuracy", []
+    value, parts = "lowest" if "lowest" in rows else "accuracy", []
     for name, part in rows.groupby(rows.metric.map(label_of), sort=False):
         each = [f"{label(row)} ({row[value]:.2f})" for _, row in part.iterrows()]
-        ends = f"{part[value].min():.2f} to {part[value].max():.2f}"
+        ends = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (part[value].min(), part[value].max())))
         parts += each if len(each) <= FEW else [f"{name} ({len(each)} entries, {ends})"]
     return "; ".join(parts) or "none"

@@ -98,12 +98,13 @@ def entries(
         core: the cells that count, of CORE.
 
     Returns:
-        DataFrame with ENTRY, worst (cross-fitted accuracy of the worst core cell), cell (which one it is over
-        all seeds), mean (of all core cells), verdict ("passes", "fails" or "undecided"), cells (how many of
-        the core it has), texts (that tell a pair apart in the worst cell, with a power of .8), seconds (CPU
-        seconds of so many), inside and outside (accuracy where the room of the text, 1 − S0, is below
-        `worst_case.ROOM`, and elsewhere), auroc (the chance that a right pair has more room than a wrong
-        one).
+        DataFrame with ENTRY, worst (accuracy of the worst core cell, cross-fitted), cell, lowest, ci_low and
+        ci_high (the core cell with the lowest mean over all seeds, that mean and its 95 % interval), mean (of
+        all core cells), verdict ("passes", "fails" or "undecided"), cells (how many of the core it has), void
+        (share of pairs without a value), texts (that tell a pair of `cell` apart, with a power of .8),
+        seconds (CPU seconds of so many; of entries that share passes the first one paid), inside and outside
+        (accuracy where the room of the text, 1 − S0, is below `worst_case.ROOM`, and elsewhere), auroc (the
+        chance that a right pair has more room than a wrong one). Entries with more core cells come first.
     """
     accuracy, spent = accuracies(values), milliseconds(records)
     known = resolution.assign(kind=resolution.mechanism.map(KIND))
@@ -112,24 +113,29 @@ def entries(
         own_cells = matrix(accuracy, entry)
         if own_cells.empty or entry[0] in CONTROLS:
             continue
-        kind, error = worst = own_cells.mean().idxmin()
+        kind, error = lowest = own_cells.mean().idxmin()
+        interval = seeds_interval(own_cells[lowest].dropna().to_numpy(), limits=(0, 1))
         own = known[(known[ENTRY] == list(entry)).all(axis=1)]
         texts = own.texts_needed[(own.kind == kind) & (own.error == error)].median()
-        of_entry = values[(values[ENTRY] == list(entry)).all(axis=1)]
+        of_entry = values[(values[ENTRY] == list(entry)).all(axis=1) & in_core(values)]
         whole = own_cells.to_numpy()
         found = {
             "worst": worst_case.worst(whole) if len(whole) > 1 else own_cells.mean().min(),
-            "cell": " ".join(worst),
+            "cell": " ".join(lowest),
+            "lowest": interval.value,
+            "ci_low": interval.low,
+            "ci_high": interval.high,
             "mean": own_cells.mean().mean(),
             "verdict": worst_case.verdict(whole, len(core)),
             "cells": own_cells.shape[1],
+            "void": of_entry.void.sum() / of_entry.pairs.sum(),
             "texts": texts,
             "seconds": texts * spent.get(" ".join(entry), float("nan")) / 1000,
             **_flagged(of_entry),
             "auroc": own.room_auroc.mean(),
         }
         rows.append(dict(zip(ENTRY, entry, strict=True)) | found)
-    return pd.DataFrame(rows).sort_values("worst", ascending=False, ignore_index=True)
+    return pd.DataFrame(rows).sort_values(["cells", "worst"], ascending=False, ignore_index=True)
 
 
 def transfer(values: pd.DataFrame) -> pd.DataFrame:
@@ -143,14 +149,14 @@ def transfer(values: pd.DataFrame) -> pd.DataFrame:
     plain = accuracies(core).reset_index()
     own = plain[(plain.operator != "zero") | (plain.by == "element")]
     rows = []
-    for between, table, names in (
-        ("kind", plain, ENTRY),
-        ("operator", own, ["metric", "map"]),
-        ("shape", by_shape, ENTRY),
+    for between, table, names, cell in (
+        ("kind", plain, ENTRY, []),
+        ("operator", own, ["metric", "map"], ["kind", "error"]),  # not all have natural texts
+        ("shape", by_shape, ENTRY, []),
     ):
-        wide = table.groupby([*names, "seed", between], sort=False).accuracy.mean().unstack(between)
+        wide = table.groupby([*names, "seed", *cell, between], sort=False).accuracy.mean().unstack(between)
         for a, b in combinations(wide.columns, 2):
-            both = wide[[a, b]].dropna()
+            both = wide[[a, b]].dropna().groupby([*names, "seed"], sort=False).mean()
             n_entries = both.index.droplevel("seed").nunique()
             if n_entries < 2:
                 continue
@@ -213,7 +219,7 @@ def of_mask_kind(certificates: pd.DataFrame) -> pd.DataFrame:
 
 
 def _flagged(values):
-    """{"inside", "outside"}: the accuracy in core cells where `flagged` is true, and elsewhere."""
-    sums = values[in_core(values)].groupby("flagged")[["right", "pairs"]].sum()
+    """{"inside", "outside"}: the accuracy where `flagged` is true, and elsewhere."""
+    sums = values.groupby("flagged")[["right", "pairs"]].sum()
     share = (sums.right / sums.pairs).reindex([True, False])
     return {"inside": share[True], "outside": share[False]}

@@ -43,7 +43,11 @@ def report(metric=None, attribution=None, better="higher", seed=0, output="out",
         lines += [f"{found['name']}: accuracy in {len(wide.columns)} of {len(CORE)} core cells", shown, ""]
         if found["beside"]:
             beside = pd.DataFrame(found["beside"]).round(2)
-            lines += ["Worst core cell, and mean, of the study's entries:", beside.to_string(index=False), ""]
+            lines += [
+                "Lowest core cell, and mean, of the study's entries:",
+                beside.to_string(index=False),
+                "",
+            ]
     if "attributions" in found:
         table = pd.DataFrame(found["attributions"]).round(2)
         lines += ["AUPRC of the words that the models use:", table.to_string(index=False), ""]
@@ -64,7 +68,7 @@ def score(metric=None, attribution=None, better="higher", seed=0, output="out", 
 
     Returns:
         {"name", "cells": [ENTRY, kind, error, accuracy, n_seeds], "missing": core cells without a value,
-        "beside": [entry, worst, mean]} of a metric, {"attributions": [attribution, auprc]} of an attribution.
+        "beside": [entry, lowest, mean]} of one, {"attributions": [attribution, auprc]} of an attribution.
 
     Raises:
         ValueError: neither is given; a metric that returns another length, is NaN on more than a third of the
@@ -172,7 +176,7 @@ def _cells(counts):
     if path.is_file():
         known = pd.read_csv(path, keep_default_na=False).head(20)
         names = known[tables.ENTRY].agg(lambda parts: " ".join(filter(None, parts)), axis=1)
-        beside = known.assign(entry=names)[["entry", "worst", "mean"]].to_dict("records")
+        beside = known.assign(entry=names)[["entry", "lowest", "mean"]].to_dict("records")
     columns = [*tables.ENTRY, "kind", "error", "accuracy", "n_seeds"]
     return {
         "cells": found[columns].to_dict("records"),

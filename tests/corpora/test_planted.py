@@ -6,8 +6,6 @@ from wrong import refused
 
 from faithlib.corpora import planted
 
-WHOLE = [m for m in planted.MECHANISMS if m != "blind"]
-
 
 def words_of(row):
     words = row["text"].split()
@@ -24,12 +22,10 @@ def expected(mechanism, words):
     if mechanism == "ordered_pair":
         found = [w for w in words if w in planted.PAIR]
         return 2 if len(found) < 2 else int(tuple(found) != planted.PAIR)
-    if mechanism == "in_context" and planted.CONTEXT not in words:
-        return 2
     return classes[0] if classes else 2
 
 
-@pytest.mark.parametrize("mechanism", WHOLE)
+@pytest.mark.parametrize("mechanism", planted.MECHANISMS)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_rule_gives_the_class(mechanism, classes):
     rows = planted.make(mechanism, 300, seed=5, classes=classes)
@@ -43,7 +39,7 @@ def test_the_rule_gives_the_class(mechanism, classes):
     assert {row["label"] for row in rows} == set(range(classes))
 
 
-@pytest.mark.parametrize("mechanism", [m for m in WHOLE if planted.MECHANISMS[m].needs == "all"])
+@pytest.mark.parametrize("mechanism", [m for m in planted.MECHANISMS if planted.MECHANISMS[m].needs == "all"])
 def test_without_any_word_of_the_evidence_it_is_the_third_class(mechanism):
     for row in planted.make(mechanism, 100, seed=1):
         for missing in row["evidence"] if row["kind"] == "whole" else []:
@@ -65,35 +61,6 @@ def test_neutral_words_are_inserted_whatever_the_class_is():
         labels = np.array([row["label"] for row in rows])
         for label in range(3):  # 1,000 texts: the standard error of the mean is .026
             assert counts[labels == label].mean() == pytest.approx(1, abs=0.09)
-
-
-def test_context_and_word_stand_near_each_other():
-    for row in planted.make("in_context", 200):
-        if row["kind"] == "whole":
-            first, second = row["evidence"]
-            assert 1 <= second - first <= planted.NEAR
-            assert row["text"].split()[first] == planted.CONTEXT
-
-
-def test_graded_words_carry_their_weights():
-    for row in planted.make("graded", 60):
-        if row["kind"] == "whole":
-            assert sorted(row["weights"]) == [1, 2, 4]
-            heaviest = words_of(row)[int(np.argmax(row["weights"]))]
-            assert heaviest == planted.CLASSES[row["label"]][0]
-
-
-def test_a_decoy_and_a_blind_word_are_independent_of_the_class():
-    decoys = planted.make("decoy", 3000, seed=2)
-    table = np.zeros((len(planted.DECOYS), 3))
-    for row in decoys:
-        table[planted.DECOYS.index(row["text"].split()[row["decoy"][0]]), row["label"]] += 1
-    blind = np.zeros((3, 3))
-    for row in planted.make("blind", 3000, seed=2):
-        blind[expected("one_word", row["text"].split()), row["label"]] += 1
-    for counts in (table, blind):
-        shares = counts / counts.sum(1, keepdims=True)
-        assert np.abs(shares - shares.mean(0)).max() < 0.08  # about 3 standard errors of 250 texts a cell
 
 
 def test_swapping_keeps_the_evidence_and_changes_the_rest():
@@ -118,13 +85,8 @@ def test_the_seed_determines_the_texts():
         ({"classes": 4}, "classes=4 must be 2 or 3"),
         ({"sentences": ["a b c d e f"]}, "size=2 exceeds the number of sentences, 1: take fewer"),
         ({"sentences": ["a b c d e f", "a b"]}, "sentence 1 has 2 words, fewer than 6"),
-        ({"sentences": ["a b c d e f", "a b c d harbor f"]}, "sentence 1 has 'harbor', a planted word"),
+        ({"sentences": ["a b c d e f", "a b c d copper f"]}, "sentence 1 has 'copper', a planted word"),
     ],
 )
 def test_wrong_input_is_told_in_one_line(given, line):
     refused(line, planted.make, **{"mechanism": "one_word", "size": 2, **given})
-
-
-def test_usable_sentences_have_room_and_no_planted_word():
-    sentences = ["too short", "a b c d e f", "a b c d e Copper"]
-    assert planted.usable(sentences) == ["a b c d e f"]

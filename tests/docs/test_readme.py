@@ -95,24 +95,39 @@ def test_the_generated_words_are_those_of_the_records(load):
 
 def test_what_to_report_follows_the_records(load, tmp_path):
     metric = load("which_metric")
-    folder = tmp_path / "ground_truth/tables"
-    folder.mkdir(parents=True)
-    columns = ["metric", "accuracy", *metric.NULLS, "invariance", "passes"]
-    rows = [("ns", 0.9, 0.9, 0.8, 0.9, 0.9, 1, 5), ("aopc_sufficiency", 0.97, *[0.9] * 4, 1, 10)]
-    causal = [("aopc_sufficiency", 0.95, *[0.9] * 4, 1, 10), ("log_ratio", 0.9, 0.1, *[0.9] * 3, 1, 32)]
-    for name, of in zip(metric.KINDS, (rows, causal), strict=True):
-        table = pd.DataFrame([*of, ("random", *[1.0] * 7)], columns=columns)
-        table.to_csv(folder / f"{name}.csv", index=False)
-    cells = {"metric": "aopc_sufficiency", "classes": [2, 3], "ladder": "all", "accuracy": [0.81, 0.99]}
-    pd.DataFrame(cells).to_csv(folder / "metrics.csv", index=False)
-    told = metric.finding(tmp_path)
-    assert told.startswith("**Report AOPC, sufficiency.** On planted words, the easy case, it ranks 97 %")
-    assert "than the hardest noise in 90 % of texts" in told
-    assert "on one of them, it ranks 81 % correctly" in told
-    assert "**Not log ratio** for language models: it ranks 90 % correctly" in told and told.endswith(
-        "in 10 %."
+    tables = tmp_path / "small/ground_truth_2/tables"
+    tables.mkdir(parents=True)
+    columns = ["metric", "map", "operator", "by", "worst", "cell", "mean", "verdict", "cells", "texts"]
+    best = ("aopc_sufficiency", "", "delete", "token", 0.81, "P1 near", 0.9, "undecided", 6, 1.0)
+    published = ("aopc_sufficiency", "", "mask", "token", 0.7, "P3 order", 0.9, "undecided", 6, 1.0)
+    worst = ("soft_ns", "minmax", "zero", "element", 0.2, "P3 ones but one", 0.6, "fails", 6, 1.0)
+    equal = ("soft_ns", "equal", "zero", "element", 0.6, "P1 near", 0.6, "undecided", 6, 1.0)  # a map of ours
+    classes = [best, published, equal, worst]
+    words = [best, ("log_ratio", "clip", "zero", "element", 0.1, "P2 missed", 0.5, "fails", 6, 1.0)]
+    cells = pd.DataFrame(
+        [(*best[:4], "P1", "one of two", 1.0)], columns=[*columns[:4], "kind", "error", "accuracy"]
     )
-    assert "random" not in metric.metrics_table(tmp_path) and metric.metrics_table(tmp_path).count("\n") == 5
+    for (name, of, _), rows in zip(metric.KINDS.values(), (classes, words), strict=True):
+        cells.to_csv(tables / f"{name}.csv", index=False)
+        entries = pd.DataFrame(rows, columns=columns)
+        entries = entries.assign(lowest=entries.worst, ci_low=0.1, ci_high=0.9)
+        entries.to_csv(tables / f"{of}.csv", index=False)
+    pd.DataFrame({"refused": ["", "below chance"]}).to_csv(tables / "gates.csv", index=False)
+    results = tmp_path / "small"
+    told = metric.finding(results)
+    assert told.startswith("**AOPC, sufficiency, delete** ranks 81 % of pairs of explanations correctly")
+    assert "(of 6 of 16 cells; the others have no records yet)" in told
+    assert "Soft-NS as published 20 %; chance is 50 %." in told
+    rows = metric.metrics_table(results).splitlines()
+    assert rows[2] == "| AOPC, sufficiency | 70 %: P3 order | 81 %: delete |  | 81 %: delete | 10 |"
+    assert rows[4] == "| log ratio |  |  | 10 %: P2 missed | 10 %: zero by element |  |"
+    answer = metric.answer(results)
+    assert "For **language models**:\n\n- **Report** AOPC" in answer and "Where one of two" in answer
+    assert "| Soft-NS | The size of the scores" in metric.fooled_table(results)
+    assert metric.rests(results).endswith("1 of 2 models did not learn and are left out.")
+    (tables / "language_models.csv").unlink()
+    assert metric.answer(results).endswith("For **language models** there are no records yet.")
+    assert "language models" not in metric.metrics_table(results)
 
 
 def test_its_minutes_are_those_that_were_measured():

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from sample.compiled import compiled
 
 from faithlib.engine import forward
 from faithlib.metrics import fidelity
 from faithlib.metrics.inputs import Inputs
-from notebooks.ground_truth.measure.compiled import compiled
 
 TEXT = "the teacher saw the copper chair near the old station and the river"
 

@@ -28,16 +28,13 @@ noiser:
      boundings: [k_max, none]}
   - {task: world_facts, model: tiny-llama, seed: 0, examples: 6, boundings: [], definitions: [paper],
      options: none}
-ground_truth:
-  - {task: planted, model: compiled, seed: 0, attributions: [gradient_l2, leave_one_out_abs]}
-  - {task: planted, model: bilstm, epochs: 12, seed: 0, attributions: [gradient_l2, leave_one_out_abs]}
 """
 UNITS = [(paper, unit) for paper, units in yaml.safe_load(OTHERS).items() for unit in units]
 QUICK = yaml.safe_load((ROOT / "config/quick.yaml").read_text(encoding="utf-8"))["papers"]
 
 
 def test_each_paper_and_study_has_one_quick_unit():
-    assert [len(list(results.expand("quick", {}, *entry["units"]))) for entry in QUICK.values()] == [1] * 8
+    assert [len(list(results.expand("quick", {}, *entry["units"]))) for entry in QUICK.values()] == [1] * 7
     assert set(yaml.safe_load(OTHERS)) < set(QUICK)
 
 

@@ -6,8 +6,6 @@ from math import prod
 import pandas as pd
 import pytest
 
-from notebooks.ground_truth.claims import of_more_texts
-from notebooks.ground_truth.tables import MORE
 from replication import papers, results
 from replication.cards import WITHOUT_INTERVAL, read_claims
 from replication.claims import CLAIMS
@@ -76,39 +74,6 @@ def test_options_are_those_of_the_card(paper, claims):
         rows = (changed[crossed][OF_CLAIM] == list(names)).all(axis=1).sum()
         assert rows <= (settings - 1 - len(own) if settings <= CELLS else 0), names
     assert (choices.groupby(OF_CLAIM).choice.first() == "main").all()
-
-
-def test_what_the_card_of_ground_truth_says_of_copies_and_of_claims_10_and_11():
-    tables = ROOT / "results/small/ground_truth"
-    of = pd.read_csv(tables / "tables/mechanisms.csv", index_col="metric")
-    for metric in ("NC", "decision flip (fraction)"):
-        assert of.loc[metric].idxmin() == "redundant"
-    assert of.loc["NS", "redundant"] == 1
-    claims = read_claims(tables / "claims.csv").set_index("claim")
-    assert claims.reason.filter(like="10: ").str.startswith("2 seeds: an interval needs 3").all()
-    equal = claims.loc[[f"11: {name} prefers the word that decides to a decoy" for name in ("NC", "Soft-NC")]]
-    assert (equal.value == 0.5).all() and (equal.reason == "all values are equal").all()
-
-
-def test_more_texts_of_ground_truth_are_of_the_same_models_and_stand_in_its_card():
-    folder = ROOT / "results/small/ground_truth"
-    more = sorted(folder.glob(f"*.{MORE}.json"))
-    for path in more:
-        fewer = path.with_name(path.name.replace(f".{MORE}", ""))
-        one, other = (json.loads(p.read_text(encoding="utf-8")) for p in (fewer, path))
-        weights = [set(record["provenance"]["weights"].values()) for record in (one, other)]
-        assert weights[0] == weights[1] and other["params"]["examples"] > one["params"]["examples"]
-    assert len(more) == 20
-    said = of_more_texts(pd.read_csv(folder / "tables/claims_100_texts.csv"))
-    assert said in (ROOT / "notebooks/ground_truth/README.md").read_text(encoding="utf-8")
-
-
-def test_which_metric_to_use_stands_in_the_card_as_in_the_report():
-    folder = ROOT / "notebooks/ground_truth"
-    cells = json.loads((folder / "report.ipynb").read_text(encoding="utf-8"))["cells"]
-    shown = ["".join(o.get("data", {}).get("text/markdown", "")) for c in cells for o in c.get("outputs", ())]
-    first = next(text for text in shown if text.startswith("- **In general**")).splitlines()[0]
-    assert first.removeprefix("- ") in (folder / "README.md").read_text(encoding="utf-8")
 
 
 def test_what_the_cards_of_noiser_and_saloss_say_of_completeness_draws_and_the_papers_grid():

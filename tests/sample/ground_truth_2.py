@@ -24,5 +24,5 @@ def counts(accuracy, seeds=range(20, 24)):
             varied = min(1.0, share + stream(*map(str, about), seed).uniform(0, 0.01))
             rows.append((*entry, mechanism, *others, seed, 100 * varied, 100))
     columns = [*tables.ENTRY, "mechanism", "error", "shape", "flagged", "seed", "right", "pairs"]
-    table = pd.DataFrame(rows, columns=columns).assign(empty_keeps=False)
+    table = pd.DataFrame(rows, columns=columns).assign(empty_keeps=False, void=0, texts=10)
     return table.assign(right_1e4=table.right, right_1e6=table.right)

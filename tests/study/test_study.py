@@ -124,7 +124,7 @@ def test_a_metric_that_gives_no_numbers_is_told(classifier):
 
     try:
         refused(
-            "metric 'words' gives a dict: give one",
+            "metric 'words' gives no numbers: give one",
             evaluate,
             classifier,
             tiny.TEXTS,

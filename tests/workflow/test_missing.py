@@ -35,7 +35,7 @@ def lacks(paper, **parameters):
 
 CASES = [  # paper, a unit's parameters, what it lacks and how to get it
     ("fmm", {"task": "sentiment", "model": "tiny-bert"}, []),
-    ("ground_truth", {"task": "planted", "model": "compiled"}, []),
+    ("ground_truth_2", {"task": "planted", "model": "tiny-bert"}, []),
     ("fmm", {"task": "sst2", "model": "tiny-bert"}, [("sst2", f"{FETCH} DATA=<folder>")]),
     ("fmm", {"task": "babi_1", "model": "tiny-bert"}, [("babi_1", f"{FETCH} DATA=<folder>")]),
     ("fmm", {"task": "mimic_anemia", "model": "bilstm"}, [("mimic_anemia", "DATA=<folder> with MIMIC-III")]),

@@ -12,7 +12,6 @@ from replication.parameters import fits
 
 UNITS = {  # the smallest that each paper accepts
     "attributions": {"task": "sentiment", "model": "tiny-bert", "seed": 0},
-    "ground_truth": {"task": "planted", "model": "bilstm", "seed": 0},
     "ground_truth_2": {"task": "planted", "model": "tiny-bert", "seed": 0},
     "fmm": {"task": "sentiment", "model": "tiny-bert", "seed": 0},
     "noiser": {"task": "world_facts", "model": "tiny-llama", "seed": 0},

@@ -7,6 +7,7 @@ import numpy as np
 from faithlib.corpora import planted
 from faithlib.statistics import stream
 
+GRADES = 4, 2, 1  # weights of the words of a class, where evidence is graded
 SLOPE = 0.35  # of the log odds of the first class, for each unit of weight
 WHOLE = 0.35  # share of graded texts that have all three words of one class
 PRESENT = 0.55  # chance of each word of a text in all others, whose class is drawn word by word
@@ -57,7 +58,7 @@ def texts(mechanism, seed, length=12):
     """The texts of a mechanism and seed: {split: [example]}, splits "train", "validation" and "test".
 
     Examples are as `corpora.planted.make` returns them; graded ones also have `p`, the chance of their class
-    "first" in [0, 1], and no decoy. `joined` is how many neutral texts an example joins. length: of LENGTHS;
+    "first" in [0, 1]. `joined` is how many neutral texts an example joins. length: of LENGTHS;
     above 12, half of the texts of every split are so long and all others short.
     """
     sizes = {"train": mechanism.train_size, **SIZES}
@@ -116,7 +117,7 @@ def _graded_text(generator, joined):
     whole = generator.random() < WHOLE
     side = int(generator.integers(2))
     chosen = []  # (word, weight, class)
-    for rank, weight in enumerate(planted.GRADES):
+    for rank, weight in enumerate(GRADES):
         if not whole and generator.random() >= PRESENT:
             continue
         label = side if whole else int(generator.integers(2))

@@ -5,6 +5,7 @@ import numpy as np
 from faithlib.corpora import planted
 from faithlib.engine import forward
 from notebooks.ground_truth_2.measure.planted_pairs import EXCHANGED
+from notebooks.ground_truth_2.measure.planted_texts import GRADES
 
 SWAPS = 5  # neutral words that each word of evidence is exchanged for
 FALL = 1.0  # of the log odds of the class, by which a text counts
@@ -51,7 +52,7 @@ def ordered(classifier, rows, targets, generator):
     of the lighter by more than APART. An effect is the `fall` for this word alone.
     """
     effects = []
-    for rank in range(len(planted.GRADES)):
+    for rank in range(len(GRADES)):
         words = []
         for row in rows:
             heaviest_first = np.argsort(-np.array(row["weights"]), kind="stable")

@@ -10,13 +10,14 @@ from notebooks.ground_truth_2.worst_case import CORE, PLANTED_CORE
 @pytest.fixture
 def entries():
     rows = [
-        ("aopc_sufficiency", "", "mask", "token", 0.81, "N1 halves", 0.93, "passes", 16, 2.0),
-        ("ns", "", "mask", "token", 0.8, "N2 halves", 0.9, "undecided", 16, 0.5),
+        ("aopc_sufficiency", "", "mask", "token", 0.81, "N1 halves", 0.93, "passes", 16, 0.8),
+        ("ns", "", "mask", "token", 0.8, "N2 halves", 0.9, "undecided", 16, 0.79),
         ("nc", "", "zero", "element", 0.5, "P1 one of two", 0.8, "fails", 16, 0.5),
-        ("ns", "", "resample", "token", 0.9, "P1 near", 0.9, "undecided", 6, 0.5),
+        ("ns", "", "resample", "token", 0.9, "P1 near", 0.9, "undecided", 6, 0.9),
     ]
-    columns = [*tables.ENTRY, "worst", "cell", "mean", "verdict", "cells", "seconds"]
-    return pd.DataFrame(rows, columns=columns)
+    columns = [*tables.ENTRY, "worst", "cell", "mean", "verdict", "cells", "lowest"]
+    table = pd.DataFrame(rows, columns=columns)
+    return table.assign(ci_low=table.lowest - 0.1, ci_high=table.lowest + 0.1)
 
 
 @pytest.fixture
@@ -28,19 +29,16 @@ def cells(entries):
     return pd.concat([one, *rest], ignore_index=True)
 
 
-def test_sentences_name_the_best_the_cheapest_near_it_and_what_is_blind(cells, entries):
+def test_sentences_name_the_best_those_near_it_and_what_is_blind(cells, entries):
     best, passes, fails, one = advice.sentences(cells, entries, "small")
-    assert (
-        "**Report** AOPC, sufficiency, [MASK]: right in 0.81 of its worst cell (N1 halves) and 0.93" in best
+    assert best == (
+        "**Report** AOPC, sufficiency, [MASK]: its lowest cell is N1 halves, 0.80 [0.70, 0.90]; the mean of "
+        "16 cells is 0.93. Within 0.02 of it: NS, [MASK] (0.79)."
     )
-    assert "NS, [MASK] is the cheapest: 0.5 CPU seconds" in best  # .01 behind, and a quarter of the cost
-    assert passes.endswith("AOPC, sufficiency, [MASK] (0.81).") and "NC, zero (0.50)" in fails
+    assert passes.endswith("AOPC, sufficiency, [MASK] (0.80).") and "NC, zero (0.50)" in fails
     assert "(at most 0.60): NC, zero (0.50). These can" in one and "resample" not in one
-
-
-def test_the_best_is_told_to_be_the_cheapest_near_it(cells, entries):
-    cheap = entries.assign(seconds=[0.001 if name == "aopc_sufficiency" else 9.0 for name in entries.metric])
-    assert "None within 0.02 of it is cheaper: 0.001 CPU" in advice.sentences(cells, cheap, "small")[0]
+    alone = advice.sentences(cells, entries[entries.metric != "ns"], "small")[0]
+    assert alone.endswith("No other is within 0.02 of it.")
 
 
 def test_there_is_no_advice_at_quick_or_without_records(cells, entries):
@@ -51,22 +49,24 @@ def test_there_is_no_advice_at_quick_or_without_records(cells, entries):
 def test_cells_without_a_record_are_told(cells, entries):
     first = advice.sentences(cells, entries.assign(cells=6), "small")[0]
     assert first.startswith("**So far** (10 core cells to come) the best is AOPC, sufficiency")
-    assert "in the mean of 6." in advice.sentences(cells, entries.assign(cells=6), "small", PLANTED_CORE)[0]
+    assert (
+        "the mean of 6 cells is" in advice.sentences(cells, entries.assign(cells=6), "small", PLANTED_CORE)[0]
+    )
 
 
 def test_each_paper_has_a_sentence_about_its_own_metrics_as_published(entries):
-    soft = entries.iloc[[2, 2]].assign(metric="soft_ns", map=["minmax", "equal"], worst=[0.1, 0.9])
+    soft = entries.iloc[[2, 2]].assign(metric="soft_ns", map=["minmax", "equal"], lowest=[0.1, 0.9])
     entries = pd.concat([entries, soft], ignore_index=True)
     table = advice.of_papers(entries, "small").set_index("paper").text
     assert "their worst case: Soft-NS 10% (P1 one of two), NC 50% (P1 one of two). " in table["soft_metrics"]
     assert set(table.index) == {"soft_metrics", "saloss"}
-    assert "rank correctly in their worst case: NC 50% (P1 one of two). Chance" in table["saloss"]
+    assert "rank correctly in their worst case: NC 50% (P1 one of two). Ties" in table["saloss"]
     assert advice.of_papers(entries, "quick").empty
 
 
 def test_many_entries_of_one_metric_are_told_as_their_number_and_range(cells, entries):
     more = [
-        entries.iloc[[2]].assign(operator=name, worst=value)
+        entries.iloc[[2]].assign(operator=name, lowest=value)
         for name, value in (("pad", 0.4), ("delete", 0.45))
     ]
     fails = advice.sentences(cells, pd.concat([entries, *more], ignore_index=True), "small")[2]

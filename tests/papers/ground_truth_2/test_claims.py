@@ -7,7 +7,7 @@ from sample.ground_truth_2 import counts
 
 from notebooks.ground_truth_2 import claims, tables
 from notebooks.ground_truth_2.card import CARD
-from replication.verdicts import DEPENDS, FAILS, HOLDS, UNDECIDED
+from replication.verdicts import DEPENDS, FAILS, HOLDS, UNDECIDED, UNTESTED
 
 
 def ideal(entry, kind, error, shape, flagged):
@@ -78,14 +78,33 @@ def test_a_whole_claim_has_the_estimate_of_its_weakest_part():
 
     table = claims.claims(counts(other), certificates(), "small")
     first, part = table.iloc[0], table[table.claim == "1: NS on N1, halves, < 0.65"].iloc[0]
-    assert first.verdict == FAILS and first.reason == "weakest part: NS on N1, halves, < 0.65"
+    assert first.verdict == FAILS
+    assert first.reason == "24 of 25 parts hold; weakest: NS on N1, halves, < 0.65"
     assert first[["value", "ci_low", "ci_high"]].equals(part[["value", "ci_low", "ci_high"]])
     assert part.value == pytest.approx(0.8, abs=0.01) and not part.headline
 
 
-def test_parts_that_hold_are_undecided_where_another_is_not_shown(table):
+def test_a_part_refutes_its_claim_after_holm_over_the_parts_alone():
+    part = pd.DataFrame({"claim": "1: a part", "verdict": [FAILS, *[HOLDS] * 24], "failing_cases": ""})
+    part = part.assign(p=[0.9, *[0.001] * 24], p_holm=0.9, reason="")
+    words = [claims.whole("all", part.assign(against=[p, *[1.0] * 24])).verdict for p in (0.0009, 0.0012)]
+    assert words == [FAILS, UNDECIDED]
+
+
+def test_a_claim_without_a_record_takes_part_in_the_correction():
+    values, none = counts(ideal), certificates()[:0]
+    table = claims.claims(values, none, "small")
+    assert of_claims(table)[8] == UNTESTED and len(of_claims(table)) == 8
+    first = table.p_holm[0]
+    assert first > claims.claims(values, certificates(), "small").p_holm[0] or first == 0
+
+
+def test_claims_are_undecided_where_a_part_is_not_shown(table):
     two = claims.claims(counts(ideal), certificates(seeds=range(20, 22)), "small")
     assert of_claims(two)[8] == UNDECIDED
+    steps = claims.steps(counts(ideal)).set_index("kind")
+    assert steps["[MASK]"].round(1).tolist() == [0.8, 0.8] and (steps["zero by element"] < 0.6).all()
+    assert claims.flagged_texts(counts(ideal)).startswith("Claim 7 rests on ")
     assert two.claim[:8].tolist() == [one.claim for one in CARD.headline]
     assert claims.claims(counts(ideal), certificates(), "quick").verdict.eq("").all()
 

@@ -39,7 +39,8 @@ def test_an_entry_is_worth_its_worst_core_cell(values, known):
     table = tables.entries(values, known, records(**spent))
     best = table.iloc[0]
     assert (best.metric, best.cell, best.cells) == ("aopc_sufficiency", "N1 halves", len(CORE))
-    assert best.worst == pytest.approx(0.605, abs=0.006)
+    assert best.worst == best.lowest == pytest.approx(0.605, abs=0.006)
+    assert best.ci_low < best.lowest < best.ci_high and best.void == 0
     assert best["mean"] == pytest.approx((15 * 0.905 + 0.605) / 16, abs=0.01)
     assert best.verdict == "undecided" and best.seconds == pytest.approx(0.02)
     assert table.set_index("metric").verdict["nc"] == "fails"
@@ -68,6 +69,9 @@ def test_transfer_is_between_what_entries_have(values):
     masked = values[values.metric.isin(["ns", "nc"])].assign(operator="mask", by="token")
     table = tables.transfer(pd.concat([values, masked], ignore_index=True))
     assert set(table.between) == {"kind", "operator", "shape"} and table.tau.between(-1, 1).all()
+    planted = masked[masked.mechanism.map(tables.KIND) == "P1"]  # where the operators agree
+    both = pd.concat([values[values.metric.isin(["ns", "nc"])], planted], ignore_index=True)
+    assert tables.transfer(both).query("between == 'operator'").tau.tolist() == [1]
     shapes = table[table.between == "shape"]
     assert len(shapes) == 3 and (shapes.n_seeds == 4).all()
 

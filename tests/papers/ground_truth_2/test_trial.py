@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sample.compiled import compiled
 
 from faithlib.__main__ import main
-from notebooks.ground_truth.measure.compiled import compiled
 from notebooks.ground_truth_2 import trial
 from notebooks.ground_truth_2.measure import planted_unit
 from notebooks.ground_truth_2.measure.planted_models import PlantedModel

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sample.compiled import compiled
 
 from faithlib.engine.operators import OPERATORS, Operator
-from notebooks.ground_truth.measure.compiled import compiled
 from notebooks.ground_truth_2.measure import entries
 
 TEXT = "the teacher saw the copper chair near the old station"

@@ -4,10 +4,18 @@ import numpy as np
 import pytest
 
 from faithlib.corpora import planted
-from notebooks.ground_truth_2.measure.planted_texts import PLANTED, SLOPE, chance, graded, scored, texts
+from notebooks.ground_truth_2.measure.planted_texts import (
+    GRADES,
+    PLANTED,
+    SLOPE,
+    chance,
+    graded,
+    scored,
+    texts,
+)
 
 ROWS = graded(4_000, 3)
-WEIGHT = {word: g for words in planted.CLASSES for word, g in zip(words, planted.GRADES, strict=False)}
+WEIGHT = {word: g for words in planted.CLASSES for word, g in zip(words, GRADES, strict=False)}
 
 
 def test_graded_labels_are_drawn_by_the_sum_of_weights():

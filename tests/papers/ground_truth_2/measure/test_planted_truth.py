@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from sample.compiled import compiled
 
 from faithlib.corpora import planted
-from notebooks.ground_truth.measure.compiled import compiled
 from notebooks.ground_truth_2.measure import planted_truth
 
 TEXT = "the teacher saw the copper chair near the velvet station"

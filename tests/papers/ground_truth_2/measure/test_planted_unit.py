@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
+from sample.compiled import compiled
 
-from notebooks.ground_truth.measure.compiled import compiled
 from notebooks.ground_truth_2.measure import planted_unit, scoring
 from notebooks.ground_truth_2.measure.planted_models import PlantedModel
 from notebooks.ground_truth_2.measure.planted_texts import PLANTED, texts

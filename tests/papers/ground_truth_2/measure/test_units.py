@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from sample.compiled import compiled
 
 from faithlib.engine.operators import OPERATORS
-from notebooks.ground_truth.measure.compiled import compiled
 from notebooks.ground_truth_2.measure.planted_models import PlantedModel
 from notebooks.ground_truth_2.measure.planted_texts import PLANTED, texts
 from notebooks.ground_truth_2.measure.units import Unit

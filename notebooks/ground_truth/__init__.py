@@ -1,1 +1,0 @@
-"""A study of our own: which faithfulness metric tells better explanations from worse ones?"""

@@ -1,1 +1,0 @@
-"""What a unit of this study computes: mechanisms, explanations, gates, metrics."""
