@@ -270,11 +270,11 @@ def origins(params, model_dir):
 
 
 def _contents(path):
-    files = [p for p in path.iterdir() if p.is_file()] if path.is_dir() else _with_imports(path)
+    files = [p for p in path.iterdir() if p.is_file()] if path.is_dir() else _beside_it(path)
     return digest([(file.name, store.file_digest(file)) for file in sorted(files)])
 
 
-def _with_imports(path):
+def _beside_it(path):
     """A file, and the Python files beside it that it imports, directly or not."""
     files = [path]
     for file in files:  # which grows

@@ -67,5 +67,5 @@ def test_ratios_outside_are_refused(ratio):
     with pytest.raises(ValueError, match=f"ratio {ratio} is outside .0, 1.: give"):
         erasure.rationale(np.zeros(2), np.array([True, True]), ratio)
     for field in ("ratios", "curve_ratios"):
-        with pytest.raises(ValueError, match=f"ratio {ratio} is outside"):
+        with pytest.raises(ValueError, match=f"{field}={ratio} is outside"):
             Settings(**{field: [0.5, ratio]})

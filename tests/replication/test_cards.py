@@ -121,7 +121,7 @@ NUMBER = re.compile(r"(?<![\w.−-])(?:\d[\d,]*)?(?:\.?\d+)(?: %|%)?(?![\w-])")
 SETTINGS = {  # numbers of the cards that are no results: years, sizes, rules of the protocol
     "attributions": "2020 21 40 512",
     "fmm": "2024 8000 3000 1666 1509 1500",
-    "ground_truth_2": "2022 1 2 3 4 5 6 20 .005 .50 .70 95% .55",
+    "ground_truth_2": "2022 1 2 3 4 5 6 7 20 .005 .50 .70 95% .55",
     "noiser": "2025 260000 135",
     "recursive_roar": "2022 36 1500 1666 549367",
     "saloss": "2021 88 22",
