@@ -68,9 +68,9 @@ def why(record):
             reasons.append("the notebook's code")
     if provenance["versions"]["faithlib"] != (now := results.code_provenance()["versions"]["faithlib"]):
         reasons.append(f"faithlib {provenance['versions']['faithlib']}, now {now}")
-    for name, contents in provenance.get("own", {}).items():
-        if results.own_files(record["params"]).get(name) != contents:
-            reasons.append(f"{name} was edited, or is gone")
+    if then := provenance.get("own"):
+        now = results.own_files(record["params"])
+        reasons += [f"{name} was edited, or is gone" for name in then if now.get(name) != then[name]]
     return reasons
 
 

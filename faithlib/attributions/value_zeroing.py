@@ -38,7 +38,7 @@ def value_zeroing(model, batch, target, progress=ignored):
 
 
 def check_values(model):
-    """Raise ValueError if the layers of a Classifier or CausalLM compute no values apart."""
+    """Raise ValueError if a model's layers compute no values apart, or its head reads all positions."""
     layers = _layers(getattr(model, "model", None))
     if not layers or not all(_values(layer) for layer in layers) or getattr(model, "pools", False):
         why = "has layers without a value projection, or a head that reads all positions"
