@@ -36,9 +36,10 @@ class Texts:
         """The token ids of the split "train", with their repeats: (n,) int."""
         if self.train is None:
             raise ValueError("operator='resample' draws tokens of the split train: give train and test")
-        texts = [
-            text for text in tables.as_frame(self.train)["text"] if isinstance(text, str) and text.strip()
-        ]
+        place, frame = "split 'train' of data", tables.as_frame(self.train)
+        if "text" not in frame:
+            raise ValueError(f"{place} has no column 'text', from which resample draws: name it 'text'")
+        texts = columns.texts(frame["text"], "text", place, blank=True)
         return np.concatenate([e.ids[e.maskable] for e in model.encode(texts)])
 
     def encode(self, model, long_texts=""):

@@ -239,8 +239,7 @@ def _table(parts, values, rows, areas, at_chance, flat=None):
     """(the table of values on the texts `rows`, what to know about it); repeated texts count once."""
     part = parts[0]
     name, contrasted = part.texts.name, part.targets.contrast is not None
-    repeated = remarks.repeated(part, rows)
-    again = {k for k, i in enumerate(rows) if i in repeated}
+    again = np.flatnonzero(np.isin(rows, list(remarks.repeated(part, rows))))
     once = values
     if len(values):
         once = values[~values.example.isin(again) | (values.metric == "masf")]  # MaSF has other texts
