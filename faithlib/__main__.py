@@ -69,9 +69,8 @@ def main(arguments=None):
         return parsed.command(parsed) or 0
     except KeyboardInterrupt:
         output = getattr(parsed, "output", "")
-        output = output if output and Path(output).exists() else ""
-        kept = f"what is finished is kept in {output}, and the same command goes on"
-        return _say(f"stopped; {kept}" if output else "stopped", 130)
+        kept = f"; what is finished is kept in {output}, and the same command goes on"
+        return _say(f"stopped{kept}" if os.path.exists(output) else "stopped", 130)
     except BrokenPipeError:  # `faithlib tasks | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -254,7 +253,8 @@ def _ground_truth(parsed):
     _load_plugins(parsed.plugins)
     metric = parsed.metric and _own(parsed.metric, registry)
     attribution = parsed.attribution and _own(parsed.attribution, attributions)
-    print(trial.report(metric, attribution, parsed.better, parsed.seed, parsed.output, parsed.data_dir))
+    places = parsed.output, parsed.data_dir, parsed.model_dir
+    print(trial.report(metric, attribution, parsed.better, parsed.seed, *places))
 
 
 # run ----------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ BUDGETS = {
     "replication": 2_198,  # 4 of them: seeds of several contents of a file, a record of another paper
     "notebooks/attributions": 131,
     "notebooks/fmm": 701,
-    "notebooks/ground_truth_2": 1_692,
+    "notebooks/ground_truth_2": 1_700,  # 8 of them: models of a trial in processes, from a folder
     "notebooks/noiser": 1_386,
     "notebooks/recursive_roar": 541,
     "notebooks/saloss": 643,
@@ -41,7 +41,7 @@ BUDGETS = {
     "benchmarks": 1_753,
     "javascript": 238,
 }  # of faithlib at most 10,800 in all
-DOCSTRINGS = 7_334  # lines, of faithlib, replication, papers and workflow; at most 8,000
+DOCSTRINGS = 7_336  # lines, of faithlib, replication, papers and workflow; at most 8,000
 SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 

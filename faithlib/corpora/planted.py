@@ -185,8 +185,6 @@ def _check(mechanism, size, classes, sentences):
         raise ValueError(f"size={size} exceeds the number of sentences, {len(sentences)}: take fewer")
     for i, sentence in enumerate(sentences[:size]):
         if len(sentence.split()) < LEAST:
-            raise ValueError(
-                f"sentence {i} has {len(sentence.split())} words, fewer than {LEAST}: leave it out"
-            )
+            raise ValueError(f"sentence {i} has {len(sentence.split())} words, below {LEAST}: leave it out")
         if words := sorted(PLANTED & set(sentence.lower().split())):
             raise ValueError(f"sentence {i} has {words[0]!r}, a planted word: leave it out")

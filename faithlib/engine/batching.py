@@ -61,9 +61,7 @@ def check_budget(budget, lengths):
     whole("budget", budget, 1)
     longest = max(lengths, default=0)
     if budget < longest:
-        raise ValueError(
-            f"budget={budget} is smaller than the longest text, of {longest} tokens: give {longest} or more"
-        )
+        raise ValueError(f"budget={budget} is less than the longest text: give {longest} or more")
 
 
 @contextmanager

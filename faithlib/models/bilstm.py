@@ -145,9 +145,7 @@ class _BiLSTM(nn.Module):
         self.precision = getattr(torch, config.precision)
         torch.backends.cudnn.allow_tf32 = False  # float32 is float32: cuDNN's LSTMs would round to ten bits
         if not has_lstm(self.precision):
-            raise ValueError(
-                f"torch has no LSTM in {config.precision} for this processor: use float32, or a GPU"
-            )
+            raise ValueError(f"torch has no {config.precision} LSTM for this processor: use float32 or a GPU")
 
     def forward(self, x, lengths):
         """States (batch, tokens, 2 hidden), undefined from `lengths` on, and the last (batch, 2 hidden)."""

@@ -75,6 +75,11 @@ def check_runs(model):
         )
 
 
+def are_probabilities(logits):
+    """Whether logits (texts, classes) are what a softmax returns."""
+    return bool((logits >= 0).all()) and torch.allclose(logits.sum(-1), torch.ones(()).to(logits), 0, 1e-3)
+
+
 def _problem(model):
     """What is wrong with a model's outputs, or ""."""
     near = 1e-3 if model.dtype == torch.float32 else 0.3  # half precision rounds layer by layer
@@ -87,6 +92,8 @@ def _problem(model):
     logits, ones = model.logits(batch), torch.ones(*batch.ids.shape, 1, device=batch.ids.device)
     if not torch.isfinite(logits).all():
         return "its logits are NaN or infinite, as after a training that failed"
+    if are_probabilities(logits):
+        return "its logits are probabilities, which a softmax would take again"
     for row, encoding in zip(logits, encodings, strict=True):
         alone = model.collate([encoding])
         if not close(model.logits(alone)[0], row):

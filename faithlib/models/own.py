@@ -69,7 +69,7 @@ def load_model(
     asked, texts = _asked(labels, data)
     source = str(source) if isinstance(source, pathlib.Path) else source
     if not isinstance(source, (str, torch.nn.Module)) and all(hasattr(type(source), a) for a in ADAPTER):
-        return _adapter(source, asked)
+        return _adapter(source, asked, texts)
     if isinstance(source, torch.nn.Module):
         if device_map is not None or attn_implementation is not None:
             raise ValueError(
@@ -148,8 +148,10 @@ def _in_memory(model, tokenizer, asked, texts, new_head, seed, dtype, device, ma
     if tokenizer is None:
         raise ValueError(f"model {name!r} is in memory, without a tokenizer: give tokenizer=")
     fit.check_family(model.config, name)
-    weights_dtype = next(model.parameters()).dtype
-    dtype = precision.resolve(dtype, device or "cpu") if dtype else weights_dtype
+    kinds = dict.fromkeys(weight.dtype for weight in model.parameters() if weight.is_floating_point())
+    if not dtype and len(kinds) > 1:
+        raise ValueError(f"model {name!r} has weights of {', '.join(map(str, kinds))}: give one dtype")
+    dtype = precision.resolve(dtype, device or "cpu") if dtype else next(iter(kinds))
     if device:
         model = model.to(placement.existing(device))
     kind = fit.kind(model.config, [type(model).__name__])
@@ -185,12 +187,14 @@ def _built(name, tokenizer, asked, texts, seed, dtype, device, max_length):
     return loading.load(name, asked, texts, seed=seed, device=device, max_length=max_length, dtype=dtype)
 
 
-def _adapter(model, asked):
+def _adapter(model, asked, texts):
     if asked is not None and not isinstance(model, CausalLM) and len(asked) != model.outputs:
         raise ValueError(
             f"model {model.name!r} has {model.outputs} classes and labels names {len(asked)} "
             f"({', '.join(asked)}): give labels and data in the model's order"
         )
+    if texts and fit.are_probabilities(model.logits(model.collate(model.encode(texts[:2])))):
+        raise ValueError(f"model {model.name!r} returns probabilities as logits: leave its softmax out")
     return model
 
 

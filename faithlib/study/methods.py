@@ -88,7 +88,7 @@ def _name(what):
         return what
     if not callable(what):
         raise ValueError(
-            f"attributions: {type(what).__name__} in a list: give names and functions, or {{name: scores}}"
+            f"attributions list a {type(what).__name__}: give names, functions or {{name: scores}}"
         )
     name = getattr(what, "__name__", type(what).__name__)
     if name.isidentifier():

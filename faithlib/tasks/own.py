@@ -62,9 +62,7 @@ def load_data(
             )
         return load(source, **settings)
     if other := set(settings) - {"sizes", "seed"}:
-        raise ValueError(
-            f"{sorted(other)[0]} is for a task by its name: of your own data only sizes and seed can be given"
-        )
+        raise ValueError(f"{sorted(other)[0]} is for a task by its name: own data take only sizes and seed")
     seed = settings.get("seed", 0)
     sizes = check_sizes(Task("own", ""), settings.get("sizes"), seed)
     task, frames, origin = read(source, labels, **named)

@@ -5,6 +5,10 @@ those of natural texts need a folder of data sets.
 """
 
 import json
+import os
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -26,14 +30,15 @@ MODELS = {  # task: model, mechanisms
 WORDS = {"redundant": 2, "xor": 2, "ordered_pair": 2, "graded": 3}  # of evidence in a text
 OPERATORS = ("zero", "mask")
 EXAMPLES = 20
+WORKERS = min(4, os.cpu_count() or 1)  # models that are trained at a time
 BESIDE = ("gradient_l2", "integrated_gradients_abs", "leave_one_out_abs", "random_uniform")
 VOID = 1 / 3  # share of pairs without a value from which a metric is refused
 CHECKED = 8  # explanations that are also scored in another order
 
 
-def report(metric=None, attribution=None, better="higher", seed=0, output="out", data_dir=""):
+def report(metric=None, attribution=None, better="higher", seed=0, output="out", data_dir="", model_dir=""):
     """What `score` finds as text, with the file that it writes; Args: as there."""
-    found = score(metric, attribution, better, seed, output, data_dir)
+    found = score(metric, attribution, better, seed, output, data_dir, model_dir)
     lines = []
     if "cells" in found:
         own = pd.DataFrame(found["cells"])
@@ -43,11 +48,7 @@ def report(metric=None, attribution=None, better="higher", seed=0, output="out",
         lines += [f"{found['name']}: accuracy in {len(wide.columns)} of {len(CORE)} core cells", shown, ""]
         if found["beside"]:
             beside = pd.DataFrame(found["beside"]).round(2)
-            lines += [
-                "Lowest core cell, and mean, of the study's entries:",
-                beside.to_string(index=False),
-                "",
-            ]
+            lines += ["Lowest core cell and mean of the study's entries:", beside.to_string(index=False), ""]
     if "attributions" in found:
         table = pd.DataFrame(found["attributions"]).round(2)
         lines += ["AUPRC of the words that the models use:", table.to_string(index=False), ""]
@@ -55,7 +56,7 @@ def report(metric=None, attribution=None, better="higher", seed=0, output="out",
     return "\n".join([*lines, f"{file}: these numbers; the trained models are kept beside it"])
 
 
-def score(metric=None, attribution=None, better="higher", seed=0, output="out", data_dir=""):
+def score(metric=None, attribution=None, better="higher", seed=0, output="out", data_dir="", model_dir=""):
     """Score a metric, an attribution, or both.
 
     Args:
@@ -65,6 +66,7 @@ def score(metric=None, attribution=None, better="higher", seed=0, output="out", 
         seed: the first of SEEDS.
         output: the folder of trained models and of ground_truth.json.
         data_dir: a folder with SST and AG News, for the cells of natural texts; "" for planted cells alone.
+        model_dir: a folder of models to look in first, for these cells.
 
     Returns:
         {"name", "cells": [ENTRY, kind, error, accuracy, n_seeds], "missing": core cells without a value,
@@ -82,7 +84,7 @@ def score(metric=None, attribution=None, better="higher", seed=0, output="out", 
         raise ValueError(f"data_dir={data_dir!r}: there is no such folder; check the path")
     entry, found = None if metric is None else _entry(metric, better), {}
     counts, precise = [], []
-    for about, prepared in _models(seed, output, data_dir):
+    for about, prepared in _models(seed, output, data_dir, model_dir):
         if entry is not None:
             counts += [table.assign(**about) for table in _counts(entry, prepared)]
         if attribution is not None and about["task"] == "planted":
@@ -121,22 +123,33 @@ def _entry(metric, better):
     return Entry(name, "", 0, checked, 1 if better == "higher" else -1)
 
 
-def _models(seed, output, data_dir):
+def _models(seed, output, *folders):
     """({task, mechanism, seed}, `scoring.Prepared`) of each model that passes its gate."""
+    import torch
+
     from notebooks.ground_truth_2.measure.units import TASK, Unit
 
-    for task in MODELS if data_dir else (TASK,):
+    parts = []
+    for task in MODELS if folders[0] else (TASK,):
         model, mechanisms = MODELS[task]
         for own in range(seed, seed + SEEDS):
-            unit = Unit(task, model, own, mechanisms, operators=OPERATORS, examples=EXAMPLES)
-            given = {"task": task, "model": model, "seed": own, "scale": "quick", "device": "cpu"}
-            places = {"results_dir": str(Path(output).absolute() / "results")}
-            run = results.start("ground_truth_2", given | places)
-            for name, trained in unit.models(data_dir, run=run):
-                if trained.refused:
-                    print(f"{name}, seed {own}, takes no part: {trained.refused}")
-                    continue
-                yield {"task": task, "mechanism": name, "seed": own}, unit.prepared(trained)
+            for alone in [(name,) for name in mechanisms] or [()]:
+                parts.append(Unit(task, model, own, alone, operators=OPERATORS, examples=EXAMPLES))
+    with ProcessPoolExecutor(WORKERS, get_context("spawn"), torch.set_num_threads, (1,)) as pool:
+        for about, refused, prepared in pool.map(_prepared, parts, repeat(output), *map(repeat, folders)):
+            if refused:
+                print(f"{about['mechanism']}, seed {about['seed']}, takes no part: {refused}")
+            else:
+                yield about, prepared
+
+
+def _prepared(unit, output, *folders):
+    """The one model of a unit: ({task, mechanism, seed}, why it is refused, `scoring.Prepared`)."""
+    given = {"task": unit.task, "model": unit.model, "seed": unit.seed, "scale": "quick", "device": "cpu"}
+    places = {"results_dir": str(Path(output).absolute() / "results")}
+    ((name, trained),) = unit.models(*folders, results.start("ground_truth_2", given | places))
+    about = {"task": unit.task, "mechanism": name, "seed": unit.seed}
+    return about, trained.refused, None if trained.refused else unit.prepared(trained)
 
 
 def _counts(entry, prepared):

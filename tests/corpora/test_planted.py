@@ -84,7 +84,7 @@ def test_the_seed_determines_the_texts():
         ({"mechanism": "and"}, "mechanism 'and' is unknown: use one_word"),
         ({"classes": 4}, "classes=4 must be 2 or 3"),
         ({"sentences": ["a b c d e f"]}, "size=2 exceeds the number of sentences, 1: take fewer"),
-        ({"sentences": ["a b c d e f", "a b"]}, "sentence 1 has 2 words, fewer than 6"),
+        ({"sentences": ["a b c d e f", "a b"]}, "sentence 1 has 2 words, below 6: leave"),
         ({"sentences": ["a b c d e f", "a b c d copper f"]}, "sentence 1 has 'copper', a planted word"),
     ],
 )

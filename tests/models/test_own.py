@@ -108,6 +108,26 @@ def test_an_adapter_passes_through(tmp_path):
     refused("has 3 classes and labels names 2 (no, yes)", source=classifier, labels=("no", "yes"))
 
 
+def test_probabilities_in_place_of_logits_are_refused(monkeypatch):
+    classifier = tiny.classifier()
+    monkeypatch.setattr(
+        classifier, "_logits", lambda *args: type(classifier)._logits(classifier, *args).softmax(-1)
+    )
+    assert load_model(classifier) is classifier  # without a text nothing is known
+    refused("returns probabilities as logits: leave its softmax out", source=classifier, data=tiny.TEXTS)
+    network = tiny.classifier().model
+    network.register_forward_hook(lambda module, args, out: type(out)(logits=out.logits.softmax(-1)))
+    refused("its logits are probabilities", source=network, tokenizer=classifier.tokenizer)
+
+
+def test_weights_of_two_dtypes_in_memory_are_cast_only_when_asked():
+    built = tiny.classifier()
+    built.model.classifier.to(torch.bfloat16)
+    told = "has weights of torch.float32, torch.bfloat16: give one dtype"
+    refused(told, source=built.model, tokenizer=built.tokenizer)
+    assert load_model(built.model, built.tokenizer, dtype="float32").dtype == torch.float32
+
+
 def test_names_of_no_meaning_take_those_asked_for_and_case_does_not_matter(tmp_path, capsys):
     source = saved(tmp_path / "a", labels=None)
     model = load_model(source, labels=NAMES)

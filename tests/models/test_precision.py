@@ -111,7 +111,7 @@ def test_a_bilstm_in_float16_is_refused():
 
 def test_a_bilstm_in_a_dtype_that_torch_has_no_lstm_for_is_refused(monkeypatch):
     monkeypatch.setattr(bilstm, "has_lstm", lambda dtype: dtype == torch.float32)
-    told = "no LSTM in bfloat16 for this processor: use float32, or a GPU"
+    told = "no bfloat16 LSTM for this processor: use float32 or a GPU"
     refused(told, models.load, "bilstm", ("no", "yes"), TEXTS, dtype="bfloat16")
     assert models.load("bilstm", ("no", "yes"), TEXTS).outputs == 2
 
