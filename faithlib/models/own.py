@@ -72,10 +72,7 @@ def load_model(
         return _adapter(source, asked, texts)
     if isinstance(source, torch.nn.Module):
         if device_map is not None or attn_implementation is not None:
-            raise ValueError(
-                "device_map and attn_implementation are for folders and names: leave them out, a model in "
-                "memory keeps its own"
-            )
+            raise ValueError("device_map and attn_implementation are for folders and names: leave them out")
         return _in_memory(
             source, tokenizer, asked, texts, new_head, seed, dtype, device, max_length, labels is not None
         )

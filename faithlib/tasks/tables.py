@@ -19,6 +19,7 @@ from faithlib.tasks.sources import readable
 from faithlib.tasks.table import SPLITS, SUFFIXES, TASKS, Task
 
 COLUMNS = ("text_b", "label", "evidence", "target", "contrast")  # ours, beside text
+ALSO = {"validation": ("dev", "val", "valid")}  # what files of a split are called as well
 KINDS = "a task's name, a parquet, csv, tsv or jsonl file, a folder of them, a table or a list of texts"
 
 
@@ -167,8 +168,10 @@ def _read_path(source):
 
 
 def _read_folder(folder):
-    paths_of = {split: [folder / f"{split}{end}" for end in SUFFIXES] for split in SPLITS}
-    paths_of = {split: [p for p in paths if p.is_file()] for split, paths in paths_of.items()}
+    paths_of = {}
+    for split in SPLITS:
+        paths = [folder / f"{name}{end}" for name in (split, *ALSO.get(split, ())) for end in SUFFIXES]
+        paths_of[split] = [path for path in paths if path.is_file()]
     if not any(paths_of.values()):
         raise FileNotFoundError(
             f"folder {str(folder)!r} has no data: give one with train, validation or test as .parquet, .csv, "

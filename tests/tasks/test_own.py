@@ -75,6 +75,10 @@ def test_a_folder_has_a_file_for_each_split(tmp_path):
     assert data.provenance["source_rows"] == {"train": 4, "test": 4}
     again = load_data(folder, **NAMED, sizes={"train": 2})
     assert data.splits["train"]["text"] == again.splits["train"]["text"]
+    files(tmp_path)["csv"].rename(folder / "dev.csv")
+    assert load_data(folder, **NAMED).provenance["rows"] == {"train": 4, "validation": 4, "test": 4}
+    (folder / "validation.csv").write_text("what,stars")
+    refused("has validation.csv and dev.csv: keep one file of the split", source=folder)
 
 
 def test_datasets_of_the_hub_name_their_classes():
