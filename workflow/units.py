@@ -36,7 +36,7 @@ def conform(value, schema):
     if error is None:
         return
     allowed, place = error.schema.get("properties", {}), ": ".join(map(str, error.absolute_path))
-    setting, limit = f"{place} = {error.instance!r}", error.validator_value
+    setting, limit = f"{place or 'the file'} = {error.instance!r}", error.validator_value
     if "errorMessage" in error.schema:
         line = error.schema["errorMessage"]
     elif error.validator == "minimum":
