@@ -203,7 +203,7 @@ def part(number, sentence, by_kind, relation, threshold, quantifier="on average"
 
 def interval(values):
     """The t interval over seeds; of three or more equal values that of rounding."""
-    found = seeds_interval(values.to_numpy())
+    found = seeds_interval(values.to_numpy(), limits=(-1.0, 1.0))
     if found.reason == ALL_EQUAL:
         return replace(found, components=((ROUNDING, len(values) - 1),), reason="")
     return found
