@@ -5,9 +5,8 @@ import pandas as pd
 from notebooks.ground_truth_2.card import CARD
 from notebooks.ground_truth_2.figures import label, label_of
 from notebooks.ground_truth_2.tables import ENTRY, PUBLISHED
-from notebooks.ground_truth_2.worst_case import CORE, FAILS, PASSES
+from notebooks.ground_truth_2.worst_case import FAILS, PASSES
 
-NEAR = 0.02  # of the best worst cell: entries that are named with the best
 BLIND = 0.60  # an accuracy that is near chance
 SEES = 0.90
 FEW = 2  # entries of a metric that a sentence names one by one
@@ -18,32 +17,35 @@ OF_PAPERS = {  # the metrics that a paper proposes, or that its claims rest on
 }
 
 
-def sentences(cells: pd.DataFrame, entries: pd.DataFrame, scale: str, core: tuple = CORE) -> list[str]:
+def sentences(cells: pd.DataFrame, entries: pd.DataFrame, scale: str) -> list[str]:
     """What to report for one kind of model, [str] of Markdown; none at "quick" or without records.
 
-    Entries with fewer cells than others take no part. core: the cells that count; while some have no record
-    yet, the first sentence says so, and recommends nothing.
+    Entries with fewer cells than others take no part. Beside the best stand the entries with its verdict
+    whose interval reaches its lowest cell.
     """
     if scale == "quick" or entries.empty:
         return []
     whole = entries[entries.cells == entries.cells.max()]
     best = whole.iloc[0]
-    missing = len(core) - best.cells
-    lead = f"**So far** ({missing} core cells to come) the best is" if missing else "**Report**"
-    near = whole[whole.worst >= best.worst - NEAR].iloc[1:]
-    others = f" Within {NEAR} of it: {_list(near)}." if len(near) else f" No other is within {NEAR} of it."
+    alike = whole[(whole.verdict == best.verdict) & (whole.ci_high >= best.lowest)]
+    several = " one of these, which the records do not tell apart:" if len(alike) > 1 else ""
     one = cells[(cells.kind == "P1") & (cells.error == "one of two")]
     one = one[one[ENTRY].apply(tuple, axis=1).isin(whole[ENTRY].apply(tuple, axis=1))]
-    interval = f"[{best.ci_low:.2f}, {best.ci_high:.2f}]"
     return [
-        f"{lead} {label(best)}: its lowest cell is {best.cell}, {best.lowest:.2f} {interval}; the mean of "
-        f"{best.cells} cells is {best['mean']:.2f}.{others}",
-        f"**Passes** at {PASSES:.2f} in every cell: {_list(whole[whole.verdict == 'passes'])}.",
+        f"**Report**{several} {_each(alike, '{lowest:.2f} [{ci_low:.2f}, {ci_high:.2f}]')}. Accuracy in the "
+        f"lowest of {best.cells} cells.",
+        "**Texts that keep their prediction without any word**: "
+        f"{_each(alike[alike.inside.notna()], '{inside:.2f}')}. A metric without a value there has 0.50.",
+        f"**Passes** at {PASSES:.2f} in every cell, one-sided: {_list(whole[whole.verdict == 'passes'])}.",
         f"**Fails**, below {FAILS:.2f} in a cell: {_list(whole[whole.verdict == 'fails'])}.",
         f"**Where one of two words is enough** these cannot tell one from none (at most {BLIND:.2f}): "
         f"{_list(one[one.accuracy <= BLIND])}. These can (at least {SEES:.2f}): "
         f"{_list(one[one.accuracy >= SEES])}.",
     ]
+
+
+def _each(rows, values):
+    return "; ".join(f"{label(row)} ({values.format_map(row)})" for _, row in rows.iterrows()) or "none"
 
 
 def of_papers(entries: pd.DataFrame, scale: str) -> pd.DataFrame:

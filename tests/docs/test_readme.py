@@ -102,29 +102,37 @@ def test_what_to_report_follows_the_records(load, tmp_path):
     published = ("aopc_sufficiency", "", "mask", "token", 0.7, "P3 order", 0.9, "undecided", 6, 1.0)
     worst = ("soft_ns", "minmax", "zero", "element", 0.2, "P3 ones but one", 0.6, "fails", 6, 1.0)
     equal = ("soft_ns", "equal", "zero", "element", 0.6, "P1 near", 0.6, "undecided", 6, 1.0)  # a map of ours
-    classes = [best, published, equal, worst]
+    second = ("ns", "", "delete", "token", 0.75, "P1 near", 0.9, "undecided", 6, 1.0)
+    classes = [best, second, published, equal, worst]
     words = [best, ("log_ratio", "clip", "zero", "element", 0.1, "P2 missed", 0.5, "fails", 6, 1.0)]
     cells = pd.DataFrame(
         [(*best[:4], "P1", "one of two", 1.0)], columns=[*columns[:4], "kind", "error", "accuracy"]
     )
-    for (name, of, _), rows in zip(metric.KINDS.values(), (classes, words), strict=True):
+    for (name, of), rows in zip(metric.KINDS.values(), (classes, words), strict=True):
         cells.to_csv(tables / f"{name}.csv", index=False)
         entries = pd.DataFrame(rows, columns=columns)
-        entries = entries.assign(lowest=entries.worst, ci_low=0.1, ci_high=0.9)
+        entries = entries.assign(
+            lowest=entries.worst, ci_low=0.1, ci_high=0.9, inside=[*[0.7] * (len(rows) - 1), ""]
+        )
         entries.to_csv(tables / f"{of}.csv", index=False)
     pd.DataFrame({"refused": ["", "below chance"]}).to_csv(tables / "gates.csv", index=False)
+    transfer = pd.DataFrame({"between": ["kind", "kind", "shape"], "tau": [-0.1, 0.5, 0.9]})
+    transfer.to_csv(tables / "transfer.csv", index=False)
     results = tmp_path / "small"
     told = metric.finding(results)
-    assert told.startswith("**AOPC, sufficiency, delete** ranks 81 % of pairs of explanations correctly")
-    assert "(of 6 of 16 cells; the others have no records yet)" in told
+    assert told.startswith(
+        "**AOPC, sufficiency or NS**, both with `operator='delete'`: they rank 81 % and 75 %"
+    )
     assert "Soft-NS as published 20 %; chance is 50 %." in told
     rows = metric.metrics_table(results).splitlines()
     assert rows[2] == "| AOPC, sufficiency | 70 %: P3 order | 81 %: delete |  | 81 %: delete | 10 |"
-    assert rows[4] == "| log ratio |  |  | 10 %: P2 missed | 10 %: zero by element |  |"
+    assert rows[5] == "| log ratio |  |  | 10 %: P2 missed | 10 %: zero by element |  |"
     answer = metric.answer(results)
     assert "For **language models**:\n\n- **Report** AOPC" in answer and "Where one of two" in answer
     assert "| Soft-NS | The size of the scores" in metric.fooled_table(results)
-    assert metric.rests(results).endswith("1 of 2 models did not learn and are left out.")
+    assert metric.rests(results).endswith(
+        "(Kendall's τ -0.10 to 0.50), so what counts is the lowest cell of all kinds."
+    )
     (tables / "language_models.csv").unlink()
     assert metric.answer(results).endswith("For **language models** there are no records yet.")
     assert "language models" not in metric.metrics_table(results)
