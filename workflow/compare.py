@@ -136,7 +136,7 @@ def _aligned(rerun, committed, names):
 
 def _rows(paper, name, rows):
     rows = rows.rename_axis("cell").reset_index().assign(paper=paper, table=name).reindex(columns=COLUMNS)
-    return rows.dropna(subset=["rerun", "committed"])
+    return rows.dropna(subset="rerun").dropna(subset=["committed", PUBLISHED], how="all")
 
 
 def within(rows):

@@ -58,6 +58,10 @@ def test_cells_that_a_paper_prints_stand_beside_the_published_ones():
     )  # fmt: skip
     (row,) = compare.printed_cells("fmm", printed.assign(ours=[0.7, None]), printed).to_dict("records")
     assert (row["cell"], row["rerun"], row["committed"], row["published"]) == ("sst, table_6", 0.7, 0.6, 0.4)
+    only = compare.printed_cells("fmm", printed.assign(ours=[None, 0.7]), printed).to_dict("records")
+    assert [(row["cell"], row["published"]) for row in only] == [
+        ("ag_news, table_6", 0.5)
+    ]  # no committed one
 
 
 def test_cells_within_intervals_are_counted_by_table():

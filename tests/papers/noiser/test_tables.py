@@ -209,3 +209,15 @@ def test_shown_has_the_published_in_brackets(values):
     answers = answers[(answers.top == 1) & (answers.baseline == "")]
     wide = tables.as_printed(answers, "rate", known="published_rate").set_index("method")
     assert wide.loc["leave-one-out"].tolist() == ["0.80 (0.51)"] and wide.loc["random"].tolist() == ["0.25"]
+
+
+def test_the_bridge_of_wikibio_is_of_the_method_that_comes_nearest():
+    place = results.project_root() / "results/small/noiser/tables/faithfulness.csv"
+    table = pd.read_csv(place, keep_default_na=False)
+    released = table.query(
+        "task == 'wikitext_prompts' and definition == 'released' and normalisation == 'none'"
+    )
+    released = (
+        released.query("baseline == 'random'").set_index("method")[["log_ratio", "published"]].astype(float)
+    )
+    assert released.diff(axis=1).published.abs().idxmin() == "gradient_shap" and len(released) == 10
