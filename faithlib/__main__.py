@@ -208,8 +208,8 @@ def _own(name, registry):
     if not callable(value := getattr(module, function, None)):
         functions = [n for n, v in vars(module).items() if callable(v) and v.__module__ == module.__name__]
         raise ValueError(f"{file} has no function {function!r}: it has {', '.join(functions) or 'none'}")
-    registered = [n for n in registry.names() if n == function or registry.get(n).function is value]
-    return registered[0] if registered else value  # it may register itself
+    registered = [n for n in registry.names() if registry.get(n).function is value]  # perhaps twice
+    return function if function in registered else (registered or [value])[0]
 
 
 def _named(attributions, metrics):

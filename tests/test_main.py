@@ -92,6 +92,24 @@ def test_lists_know_what_plugins_register(here, capsys):
     attributions.unregister("mine_of_a_test")
 
 
+OWN = """from faithlib import register
+
+def lime(model, batch, target): ...
+
+@register("both_names", signed=True, family="gradient")
+@register("both_abs", signed=False, family="gradient")
+def both_names(model, batch, target): ...
+"""
+
+
+def test_a_function_is_taken_by_itself_and_not_by_a_registered_name(here):
+    (here / "own.py").write_text(OWN)
+    (lime, both), _ = command._named(["own.py:lime", "own.py:both_names"], "default")
+    assert callable(lime) and lime is not attributions.get("lime").function and both == "both_names"
+    for name in ("both_names", "both_abs"):
+        attributions.unregister(name)
+
+
 def test_lists_load_no_torch():
     code = (
         "import sys; from faithlib.__main__ import main\n"

@@ -38,6 +38,9 @@ class Inputs:
         operator: operators.Operator | str | None = None, usual: str = "",
     ) -> None:  # fmt: skip
         self.model, self.encodings, self.targets = model, encodings, np.asarray(targets)
+        if self.targets.shape != (len(encodings),):
+            raise ValueError(f"{self.targets.size} targets for {len(encodings)} texts: give one each")
+        forward.check_outputs(model, "target", self.targets)
         self.evidence, self.seed = evidence, seed
         self.answers, self.contrast, self.masking = answers, contrast, masking
         self.cache = forward.Cache() if cache is None else cache

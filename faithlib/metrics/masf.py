@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from scipy import stats
 
-from faithlib.engine import batching, forward
+from faithlib.engine import batching
 from faithlib.models.placement import without_gradients
 from faithlib.progress import bar
 from faithlib.scores import one_of
@@ -38,13 +38,12 @@ class Stages:
 
 
 @without_gradients
-def signals(model: Any, encodings: Sequence, factors: Sequence | None = None) -> np.ndarray:
+def signals(model: Any, encodings: Sequence) -> np.ndarray:
     """Maximum of each embedding over the sequence, z1 = max_t e_lht: (examples, layers, width) float32.
 
     Of all tokens, special ones, mask tokens and `text_b` too, in the embedding output and every layer's
     output, behind its layer norm: L + 1 layers. The same to 1e-5 whatever the batch size; equal inputs are
-    computed once. factors: for each example what multiplies its embedding output, (tokens, 1 or width), or
-    None for none.
+    computed once.
     Raises ValueError for no encodings, an example that is empty or too long and a model whose layers are not
     all of one width, FloatingPointError for hidden states that are not finite.
     """
@@ -53,16 +52,12 @@ def signals(model: Any, encodings: Sequence, factors: Sequence | None = None) ->
     model.check(encodings)
     model.model.eval()
     first: dict = {}  # input -> its first example
-    rows_of = [
-        first.setdefault((e.ids.tobytes(), e.types.tobytes(), None if factors is None else i), i)
-        for i, e in enumerate(encodings)
-    ]
+    rows_of = [first.setdefault((e.ids.tobytes(), e.types.tobytes()), i) for i, e in enumerate(encodings)]
     missing, maxima = list(first.values()), np.empty(0, np.float32)
 
     def compute(rows):
         batch = model.collate([encodings[i] for i in rows])
-        arguments = () if factors is None else (forward.stacked([factors[i] for i in rows], batch),)
-        states = model.hidden_states(batch, *arguments)
+        states = model.hidden_states(batch)
         if len(widths := {state.shape[-1] for state in states}) > 1:
             raise ValueError(
                 f"{model.name} has layers of widths {', '.join(map(str, sorted(widths)))}: MaSF "

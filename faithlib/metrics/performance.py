@@ -15,6 +15,7 @@ def performance(predicted: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     """
     from sklearn.metrics import f1_score, matthews_corrcoef, recall_score
 
+    predicted, labels = np.ravel(predicted), np.ravel(labels)
     accuracy = float((predicted == labels).mean())
     recall = recall_score(labels, predicted, labels=np.unique(labels), average="macro")
     return {

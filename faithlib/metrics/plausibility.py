@@ -70,6 +70,8 @@ def evidence_tokens(encoding: Any, words: Sequence) -> np.ndarray:
     if indices.size and not (np.issubdtype(indices.dtype, np.integer) and indices.min() >= 0):
         raise ValueError(f"evidence {list(words)!r}: give indices of words, whole numbers from 0 on")
     if indices.ndim < 2:
+        if indices.size > 2 and indices.max() < 2:
+            raise ValueError(f"evidence {list(words)!r} is a mask: give the indices of words, where it is 1")
         return encoding.maskable & np.isin(encoding.words, indices)
     if encoding.spans is None:
         raise ValueError(f"evidence {list(words)!r}: this model knows no characters: give indices of words")

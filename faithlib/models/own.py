@@ -153,7 +153,7 @@ def _in_memory(model, tokenizer, asked, texts, new_head, seed, dtype, device, ma
         model = model.to(placement.existing(device))
     kind = fit.kind(model.config, [type(model).__name__])
     if kind == "causal":
-        _no_classes(name, asked, new_head)
+        _no_classes(name, asked if ordered else None, new_head)
         return loading.tried(CausalLM, model, tokenizer, name, max_length, dtype, texts)
     if kind != "classifier":
         raise ValueError(
@@ -263,11 +263,10 @@ def _check_new(name, asked):
 
 def _name_unnamed(config, asked, name):
     """Give classes without names those of `asked`; a printed line says which, as their order is a guess."""
-    if not asked or fit.label_names(config) is not None:
+    if not asked or fit.numbered(asked) or fit.label_names(config) is not None:
         return
-    if not fit.numbered(asked):
-        pairs = ", ".join(f"{i} = {label}" for i, label in enumerate(asked))
-        print(f"{name} does not name its classes: taken as {pairs}; give labels if its order is another")
+    pairs = ", ".join(f"{i} = {label}" for i, label in enumerate(asked))
+    print(f"{name} does not name its classes: taken as {pairs}; give labels if its order is another")
     loading.name_classes(config, asked)
 
 

@@ -97,10 +97,6 @@ class Interval:
         pairs = zip(self.ends(level), errors, strict=True)
         return any(error > 0 and abs(end - bound) <= BORDERLINE * error for end, error in pairs)
 
-    def clip(self, low, high):
-        """The same interval of a statistic that lies within [low, high]."""
-        return replace(self, limits=(low, high))
-
     def __str__(self):
         ends = f" [{self.low:+.3f}, {self.high:+.3f}]" if self.exists else ""
         return f"{self.value:+.3f}{ends} ({self.n_units} {self.unit}{'s' * (self.n_units != 1)})"

@@ -127,7 +127,7 @@ def share_interval(true: Any, clusters: Any = None, unit: str = "cluster") -> Sh
     return replace(interval, components=((se, k - 1),))
 
 
-def interval_from_table(table, design, names=(), text="text", cluster=None, limits=intervals.ANY) -> Interval:
+def interval_from_table(table, design, names=(), text="text", limits=intervals.ANY) -> Interval:
     """The interval of a mean that the design of a long table asks for.
 
     One seed has the interval over its texts ("this model"), two seeds have none, three and more that of the
@@ -139,7 +139,6 @@ def interval_from_table(table, design, names=(), text="text", cluster=None, limi
         design: "seeds" (one value a seed), "nested" (own texts) or "crossed" (same texts).
         names, limits: as of `text_interval`.
         text: column of the texts, for "nested" and "crossed".
-        cluster: column of clusters of texts (facts); they are averaged first and are the unit then.
 
     Raises:
         ValueError: for another design, a column that is not there, two rows of one seed and text, no values,
@@ -152,27 +151,21 @@ def interval_from_table(table, design, names=(), text="text", cluster=None, limi
     if design not in DESIGNS:
         raise ValueError(f"unknown design {design!r}: use one of {', '.join(DESIGNS)}")
     keys = ["seed"] if design == "seeds" else ["seed", text]
-    if missing := {"value", *keys, *filter(None, [cluster])} - set(table):
+    if missing := {"value", *keys} - set(table):
         raise ValueError(f"the table has no column {', '.join(sorted(missing))}")
     twice = table.duplicated(keys)
     if twice.any():
         raise ValueError(f"{twice.sum()} rows repeat {' and '.join(keys)}: give one value each")
     if design == "seeds":
         return intervals.seeds_interval(table.value.dropna(), limits=limits)
-    unit = text
-    if cluster is not None:
-        if lacking := table[cluster].isna().sum():
-            raise ValueError(f"{lacking} rows have no {cluster}: give each one, or leave them out")
-        table = table.groupby(["seed", cluster], as_index=False).value.mean()
-        unit = cluster
-    wide = table.pivot(index="seed", columns=unit, values="value").dropna(how="all")
+    wide = table.pivot(index="seed", columns=text, values="value").dropna(how="all")
     if wide.empty:
         raise ValueError("the table has no values: give one row a value")
     if len(wide) == 1:
-        return intervals.text_interval(wide.iloc[0].dropna(), names, unit, limits=limits)
+        return intervals.text_interval(wide.iloc[0].dropna(), names, text, limits=limits)
     if design == "nested":
         return intervals.nested_interval([row.dropna() for _, row in wide.iterrows()], limits=limits)
     common = wide.dropna(axis=1)
     if common.empty:
-        raise ValueError(f"no {unit} has a value with all {len(wide)} seeds: is the design nested?")
+        raise ValueError(f"no {text} has a value with all {len(wide)} seeds: is the design nested?")
     return intervals.crossed_interval(common, limits=limits)

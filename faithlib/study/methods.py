@@ -100,7 +100,8 @@ def unused(names, settings):
     """The settings, other than the seed, that none of these registered attributions takes: [str]."""
     taken = [p for name in names for p in signature(registry.get(name).resolve()).parameters.values()]
     every = any(p.kind == p.VAR_KEYWORD for p in taken)
-    return [] if every else sorted(settings.keys() - {p.name for p in taken} - {"seed"})
+    named = {p.name for p in taken} | {"seed", "definition", "paper"}  # the last two are of metrics, too
+    return [] if every else sorted(settings.keys() - named)
 
 
 def _register(name, function, added):

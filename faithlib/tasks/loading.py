@@ -81,6 +81,9 @@ def loaded(task, frames, provenance, differences=()):
     provenance["rows"] = {split: len(frame) for split, frame in frames.items()}
     provenance["sha256"] = {split: hash_rows(frame) for split, frame in frames.items()}
     splits = {s: datasets.Dataset.from_pandas(f, preserve_index=False) for s, f in frames.items()}
+    if task.labels:  # so that a part of a split knows them, too
+        names = datasets.ClassLabel(names=list(task.labels))
+        splits = {s: rows.cast_column("label", names) for s, rows in splits.items()}
     return Loaded(task, splits, provenance["source"], provenance, list(differences))
 
 

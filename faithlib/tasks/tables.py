@@ -132,7 +132,7 @@ def read_source(source):
 def as_frame(source):
     """A DataFrame of what is in memory; what a `datasets.Dataset` calls its classes stands in `attrs`."""
     if isinstance(source, pd.DataFrame):
-        return source.reset_index(drop=True)
+        return source.reset_index(drop=True).rename(columns=str)
     if isinstance(source, datasets.Dataset):
         frame = source.with_format(None).to_pandas()
         classes = {c: f for c, f in source.features.items() if isinstance(f, datasets.ClassLabel)}
@@ -143,7 +143,7 @@ def as_frame(source):
             raise ValueError("data is a list of rows: give a list of texts, or pandas.DataFrame(rows)")
         return pd.DataFrame({"text": pd.Series(list(source), dtype=object)})
     if hasattr(source, "to_pandas"):  # of polars, pyarrow
-        return source.to_pandas()
+        return source.to_pandas().reset_index(drop=True)
     if isinstance(source, str):
         raise ValueError(f"data={source[:40]!r} is one text: give a list, or a table with the column text")
     raise ValueError(f"data is of type {type(source).__name__}: give {KINDS} (load_data reads what is named)")

@@ -22,6 +22,7 @@ class Split:
 
     def __init__(self, classifier, encodings, labels):
         _check_labels(classifier, encodings, labels)
+        classifier.check(encodings)
         self.lengths = np.array([len(e.ids) for e in encodings])
         self.padded = classifier.collate(encodings)
         self.labels = torch.as_tensor(np.array(labels, np.int64), device=classifier.device)

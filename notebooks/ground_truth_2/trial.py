@@ -7,7 +7,7 @@ those of natural texts need a folder of data sets.
 import json
 import os
 from concurrent.futures import ProcessPoolExecutor
-from itertools import repeat
+from itertools import chain, repeat
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -129,14 +129,16 @@ def _models(seed, output, *folders):
 
     from notebooks.ground_truth_2.measure.units import TASK, Unit
 
-    parts = []
+    units, places = [], (output, *folders)
     for task in MODELS if folders[0] else (TASK,):
         model, mechanisms = MODELS[task]
         for own in range(seed, seed + SEEDS):
             for alone in [(name,) for name in mechanisms] or [()]:
-                parts.append(Unit(task, model, own, alone, operators=OPERATORS, examples=EXAMPLES))
+                units.append(Unit(task, model, own, alone, operators=OPERATORS, examples=EXAMPLES))
     with ProcessPoolExecutor(WORKERS, get_context("spawn"), torch.set_num_threads, (1,)) as pool:
-        for about, refused, prepared in pool.map(_prepared, parts, repeat(output), *map(repeat, folders)):
+        small = pool.map(_prepared, [unit for unit in units if unit.task == TASK], *map(repeat, places))
+        large = (_prepared(unit, *places) for unit in units if unit.task != TASK)  # takes all threads
+        for about, refused, prepared in chain(small, large):
             if refused:
                 print(f"{about['mechanism']}, seed {about['seed']}, takes no part: {refused}")
             else:

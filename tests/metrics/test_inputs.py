@@ -72,3 +72,16 @@ def test_a_variant_is_continued_as_it_is(inputs):
     longer = continued(weighted, (7,))
     assert longer.weight.tolist() == [1, 0.5, 1, 0, 1] and longer.factor().tolist() == 4 * [[0, 0]] + [[1, 1]]
     assert continued(weighted, ()) is weighted
+
+
+@pytest.mark.parametrize(
+    ("targets", "told"),
+    [
+        ([0, 1, 0], "3 targets for 2 texts"), ([-1, 0], "target -1 is no output"),
+        ([True, False], "target True is no output"), ([0.0, 1.0], "target 0.0 is no output"),
+    ],
+)  # fmt: skip
+def test_targets_are_one_class_a_text(targets, told):
+    model = tiny.classifier()
+    with pytest.raises(ValueError, match=told):
+        Inputs(model, model.encode(tiny.TEXTS[:2]), targets)

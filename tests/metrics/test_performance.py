@@ -19,3 +19,10 @@ def test_a_class_that_is_never_right_counts():
     assert measured["accuracy"] == measured["micro_f1"] == pytest.approx(1 / 3)
     assert measured["balanced_accuracy"] == pytest.approx(1 / 2)  # recall 1 of class 0, 0 of class 1
     assert measured["macro_f1"] == pytest.approx((2 / 3 + 0 + 0) / 3)  # class 2: predicted, never right
+
+
+def test_columns_and_lists_are_read_as_rows():
+    column = performance([0, 1, 1, 0], np.array([[0], [1], [0], [0]]))
+    assert (
+        column == performance(np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0])) and column["accuracy"] == 0.75
+    )

@@ -108,6 +108,15 @@ def test_an_adapter_passes_through(tmp_path):
     refused("has 3 classes and labels names 2 (no, yes)", source=classifier, labels=("no", "yes"))
 
 
+def test_numbered_labels_of_fewer_classes_leave_the_head_as_it_is():
+    built = tiny.classifier()
+    data = load_data(pd.DataFrame({"text": tiny.TEXTS[:2], "label": [0, 1]}), label="label")
+    model = load_model(built.model, built.tokenizer, data=data)
+    assert model.outputs == built.model.config.num_labels == 3
+    lm = tiny.causal()
+    assert load_model(lm.model, lm.tokenizer, data=data).name  # its labels are no classes of the model
+
+
 def test_probabilities_in_place_of_logits_are_refused(monkeypatch):
     classifier = tiny.classifier()
     monkeypatch.setattr(

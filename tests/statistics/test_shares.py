@@ -73,10 +73,3 @@ def test_interval_from_table_leaves_out_texts_without_a_value():
     table.loc[(table.seed == 1) & (table.text == 5), "value"] = np.nan
     kept = statistics.interval_from_table(table, "crossed")
     assert kept == statistics.interval_from_table(table[table.text != 5], "crossed") and kept.n_texts == 39
-
-
-def test_interval_from_table_averages_clusters_first():
-    table = table_of(1, 40).assign(fact=lambda rows: rows.text // 4)
-    found = statistics.interval_from_table(table, "crossed", cluster="fact")
-    assert (found.unit, found.n_units) == ("fact", 10)
-    assert found.ends() == statistics.text_interval(table.groupby("fact").value.mean()).ends()

@@ -24,12 +24,6 @@ from faithlib import statistics
         (lambda: statistics.share_interval([True, False, True], [1, np.nan, 2]), "give a label each"),
         (lambda: statistics.count_interval([np.nan, 0, 1, 1]), "1 of 4 values"),
         (lambda: statistics.count_interval([0.3, 0, 1, 1]), "give True or False"),
-        (
-            lambda: statistics.interval_from_table(
-                table_of(3, 3).assign(fact=[None, "a", "b"] * 3), "crossed", cluster="fact"
-            ),
-            "3 rows have no fact",
-        ),
         (lambda: statistics.share_interval([True, False], [1]), "2 observations, and clusters of shape"),
         (lambda: statistics.interval_from_table(table_of(3, 3), "paired"), "unknown design 'paired'"),
         (lambda: statistics.interval_from_table(table_of(3, 3), "crossed", text="run"), "no column run"),

@@ -4,12 +4,14 @@ import json
 
 import datasets
 import pandas as pd
+import pyarrow as pa
 import pytest
 import tiny
 from sample.mirrors import rows, write
 from wrong import tells
 
 from faithlib import evaluate, load_data, load_model, tasks
+from faithlib.tasks import tables
 
 FRAME = pd.DataFrame(
     {
@@ -154,3 +156,19 @@ def test_a_quote_that_is_never_closed_joins_no_rows(tmp_path):
 
 
 # What is refused ----------------------------------------------------------------------------------
+
+
+def test_a_part_of_a_split_keeps_the_names_of_its_classes():
+    frame = pd.DataFrame({"text": ["a", "b", "c"], "label": ["p", "n", "p"]})
+    data = load_data(frame, label="label", labels=["p", "n"])
+    assert data.splits["test"].select([0, 1]).features["label"].names == ["p", "n"]
+    assert data.splits["test"]["label"][:] == [0, 1, 0]
+
+
+def test_tables_are_read_in_the_order_of_their_rows_whatever_their_index():
+    frame = pd.DataFrame({"text": ["a", "b", "c"], "target": ["x", "y", "z"]}, index=[2, 0, 1])
+    for source in (frame, pa.Table.from_pandas(frame)):
+        read = tables.as_frame(source)
+        assert read.index.tolist() == [0, 1, 2] and read.target.tolist() == ["x", "y", "z"]
+    numbered = load_data(pd.DataFrame([["a b", "x"], ["c d", "y"]]), text="0", label="1")
+    assert numbered.task.labels == ("x", "y")

@@ -468,3 +468,12 @@ CUDA = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reaso
 def test_a_pair_trains_along_the_same_path_and_draws_the_same_dropout(device):
     nothing, vanishing, some = (weights_after(weight, device) for weight in (0.0, 1e-30, 0.5))
     assert torch.equal(nothing, vanishing) and not torch.equal(nothing, some)
+
+
+def test_what_cannot_be_trained_is_told_in_one_line():
+    model = tiny.classifier()
+    long = {split: (model.encode(["great " * 900, "plot"]), [0, 1]) for split in ("train", "validation")}
+    with pytest.raises(ValueError, match="902 tokens, tiny-bert takes 64"):
+        training.fine_tune(model, long)
+    with pytest.raises(ValueError, match="is no classifier of transformers: train it yourself"):
+        training.fine_tune(tiny.causal(), {"train": ([], []), "validation": ([], [])})
