@@ -404,8 +404,8 @@ def _backward(classifier, batch, labels, rows, piece, guide):
 def _check(classifier, recipe, guided):
     """Raise ValueError for what a model cannot have of a recipe, with or without a salience."""
     name, model = classifier.name, getattr(classifier, "model", None)
-    if model is None or hasattr(classifier, "prefix"):
-        raise ValueError(f"{name} is no classifier of transformers: train it yourself, then explain it")
+    if model is None:
+        raise ValueError(f"{name} is no model of transformers: train it yourself, then explain it")
     if classifier.dtype == torch.float16:
         raise ValueError(f"{name} has dtype float16, whose gradients vanish: train it in bfloat16")
     if recipe.accumulate > 1 and guided and recipe.definition == "released":

@@ -31,7 +31,7 @@ def additive(weights):
             masked = np.array([v.encoding.ids[1:-1] == 4 for v in variants])
             return 1 - masked @ np.array(weights)
 
-    return Additive(SimpleNamespace(mask_id=4), [encoding], [0])
+    return Additive(SimpleNamespace(mask_id=4, outputs=2), [encoding], [0])
 
 
 # Equal retention ----------------------------------------------------------------------------------

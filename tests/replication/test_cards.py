@@ -138,7 +138,11 @@ def is_a_result(text, values):
 
 
 PAGES = [project_root() / "README.md", *sorted((project_root() / "notebooks").glob("*/README.md"))]
-AGAIN = re.compile(r"^faithlib run (\w+) --like (\S+) .* took (\d+) minutes on (?:a CPU|an (\w+))$", re.M)
+HALF = " with instructions for bfloat16, else add -p dtype=float32"
+AGAIN = re.compile(
+    rf"^faithlib run (\w+) --like (\S+) .* took (\d+) minutes on (?:a CPU|an (\w+))({re.escape(HALF)})?$",
+    re.M,
+)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
@@ -146,10 +150,11 @@ def test_a_unit_to_run_again_is_committed_and_took_these_minutes(page):
     text = page.read_text(encoding="utf-8")
     units = AGAIN.findall(text)
     assert len(units) == text.count(" --like ")
-    for paper, path, minutes, gpu in units:
+    for paper, path, minutes, gpu, half in units:
         record = read_record(project_root() / path)
         assert record["paper"] == paper and round(record["volatile"]["seconds"] / 60) == int(minutes)
         assert record["provenance"]["device"].endswith(gpu or "cpu")
+        assert bool(half) == (not gpu and record["provenance"]["dtype"] == "bfloat16")
 
 
 @pytest.mark.parametrize("paper", papers.names())
