@@ -91,7 +91,7 @@ class Store:
 def _plain(value):
     """A value as `digest` takes it: encodings and arrays by their contents."""
     if hasattr(value, "maskable"):
-        return _plain([value.ids, value.types, value.maskable])
+        return _plain([value.ids, value.types, value.maskable, value.words, value.spans])
     if isinstance(value, np.ndarray):
         content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
         return [value.shape, str(value.dtype), content]

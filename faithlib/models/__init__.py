@@ -7,12 +7,10 @@ _HOME = {  # what is offered, and its module
     "CausalLM": "causal",
     "Classifier": "classifier",
     "Encoding": "base",
-    "Prefix": "causal",
     "check_examples": "base",
     "load": "loading",
     "load_causal": "loading",
     "load_model": "own",
-    "locate": "places",
 }
 __all__ = sorted(_HOME)
 __getattr__ = offers(__name__, _HOME)

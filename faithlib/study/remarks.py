@@ -17,7 +17,8 @@ def repeated(part, rows=None):
     for i in range(len(part.encodings)) if rows is None else rows:
         e, answer = part.encodings[i], part.targets.listed[i]
         foil = part.targets.contrast and part.targets.contrast[i]
-        key = e.ids.tobytes(), e.types.tobytes(), answer, foil, str(part.evidence and part.evidence[i])
+        evidence = str(part.evidence and (part.evidence[i], e.words.tolist()))
+        key = e.ids.tobytes(), e.types.tobytes(), answer, foil, evidence
         if key in seen:
             later.add(i)
         seen.add(key)

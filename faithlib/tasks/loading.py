@@ -80,11 +80,17 @@ def loaded(task, frames, provenance, differences=()):
     """The `Loaded` of frames, whose rows and hashes join the provenance."""
     provenance["rows"] = {split: len(frame) for split, frame in frames.items()}
     provenance["sha256"] = {split: hash_rows(frame) for split, frame in frames.items()}
-    splits = {s: datasets.Dataset.from_pandas(f, preserve_index=False) for s, f in frames.items()}
-    if task.labels:  # so that a part of a split knows them, too
-        names = datasets.ClassLabel(names=list(task.labels))
-        splits = {s: rows.cast_column("label", names) for s, rows in splits.items()}
+    splits = {split: _rows(frame, task.labels) for split, frame in frames.items()}
     return Loaded(task, splits, provenance["source"], provenance, list(differences))
+
+
+def _rows(frame, labels):
+    """A frame as a Dataset, a part of which knows the names of its classes, too."""
+    rows = datasets.Dataset.from_pandas(frame, preserve_index=False)
+    if not labels:
+        return rows
+    features = datasets.Features(rows.features | {"label": datasets.ClassLabel(names=list(labels))})
+    return datasets.Dataset.from_pandas(frame, features, preserve_index=False)
 
 
 # What was asked for -------------------------------------------------------------------------------

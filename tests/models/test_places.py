@@ -8,7 +8,7 @@ import sys
 import pytest
 from toy import ROOT
 
-from faithlib import models
+from faithlib.models import places
 from faithlib.models.places import PACKAGED
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
@@ -30,22 +30,22 @@ def test_a_models_folder_comes_first_then_a_folder_of_that_name(tmp_path, monkey
         return folder
 
     (tmp_path / "shelf/org/encoder").mkdir(parents=True)  # no config.json: not a model
-    assert models.locate("org/encoder", "shelf") == "org/encoder"  # nothing: the hub may have it
+    assert places.locate("org/encoder", "shelf") == "org/encoder"  # nothing: the hub may have it
     make("org/encoder")
-    assert models.locate("org/encoder", "shelf") == "org/encoder"
+    assert places.locate("org/encoder", "shelf") == "org/encoder"
     short = make("shelf/encoder")
-    assert models.locate("org/encoder", str(tmp_path / "shelf")) == str(short)
+    assert places.locate("org/encoder", str(tmp_path / "shelf")) == str(short)
     (tmp_path / "shelf/org/encoder/config.json").write_text(config)
-    assert models.locate("org/encoder", str(tmp_path / "shelf")) == str(tmp_path / "shelf/org/encoder")
-    assert models.locate("org/encoder") == "org/encoder"
-    assert models.locate(str(short)) == str(short)
+    assert places.locate("org/encoder", str(tmp_path / "shelf")) == str(tmp_path / "shelf/org/encoder")
+    assert places.locate("org/encoder") == "org/encoder"
+    assert places.locate(str(short)) == str(short)
 
 
 @pytest.mark.skipif(not importlib.util.find_spec(PACKAGED[MINILM][0]), reason="needs the test extra")
 def test_an_installed_package_serves_minilm_where_no_folder_does(tmp_path):
-    found = models.locate(MINILM, str(tmp_path))
+    found = places.locate(MINILM, str(tmp_path))
     assert json.loads((tmp_path / found / "config.json").read_text())["num_hidden_layers"] == 6
     mine = tmp_path / "all-MiniLM-L6-v2"
     mine.mkdir()
     (mine / "config.json").write_text("{}")
-    assert models.locate(MINILM, str(tmp_path)) == str(mine)
+    assert places.locate(MINILM, str(tmp_path)) == str(mine)

@@ -1,6 +1,8 @@
 """`evaluate`: one table of attributions and metrics, values by hand, and what is refused before any work."""
 
+from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,13 +11,13 @@ import tiny
 from sklearn.metrics import average_precision_score
 from wrong import refused
 
-from faithlib import attributions, load_data
+from faithlib import attributions, load_data, store
 from faithlib.engine import forward
 from faithlib.metrics import registry
 from faithlib.metrics.inputs import Inputs
 from faithlib.scores import permuted
 from faithlib.statistics import crossed_interval
-from faithlib.study import COLUMNS, evaluate, explorer, plan
+from faithlib.study import COLUMNS, evaluate, explorer, plan, remarks
 
 ATTRIBUTIONS = ["gradient_l2", "random_uniform"]
 
@@ -309,6 +311,17 @@ def test_a_study_may_stop_after_some_minutes_and_go_on(classifier, tmp_path, cap
     assert pairs.value_x.tolist() == pytest.approx(pairs.value_y.tolist(), abs=1e-5, nan_ok=True)
     for minutes in (0, -1, "10", True):
         refused("must be above 0, and finite", evaluate, **given, minutes=minutes)
+
+
+def test_equal_tokens_of_other_words_are_no_repeated_text_where_evidence_is_given(tmp_path):
+    model = tiny.classifier()
+    one = model.encode(["great film"])[0]
+    other = replace(one, words=np.where(one.words > 0, 0, one.words))
+    part = SimpleNamespace(encodings=[one, other], evidence=[[1], [1]])
+    part.targets = SimpleNamespace(listed=[0, 0], contrast=None)
+    assert remarks.repeated(part) == set() and store._plain(one) != store._plain(other)
+    part.evidence = None
+    assert remarks.repeated(part) == {1}
 
 
 def test_repeated_texts_count_among_those_that_are_done(classifier, tmp_path):
