@@ -87,7 +87,7 @@ def _name(what):
     if isinstance(what, str):
         return what
     if not callable(what):
-        raise ValueError(f"attributions: a {type(what).__name__} is no name, function or {{name: scores}}")
+        raise ValueError(f"attributions: {type(what).__name__} is no name, function or {{name: scores}}")
     name = getattr(what, "__name__", type(what).__name__)
     if name.isidentifier():
         return name
