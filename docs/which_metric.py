@@ -24,7 +24,7 @@ FOOLED = {  # statistics of a paper that are no metrics of the library
     "log_ratio": "Flat scores: they keep nearly the whole prompt, whichever tokens matter.",
     "answerability": "Errors among the highest tokens: it sees which tokens are there, and nothing else.",
 }
-TOKENS = 15  # of the text whose passes are told
+TOKENS = 15  # of the text for which a metric's passes are counted
 FINDING = re.compile(r"(<!-- finding: metrics -->).*?(<!-- end -->)")
 
 
@@ -47,13 +47,13 @@ def ranked(results, kind):
 
 
 def finding(results=RESULTS):
-    """The best metrics for classifiers, and the one that does worst as published, each with its number."""
+    """What to report for classifiers, and the metric that does worst as published, each with its number."""
     entries = ranked(results, "classifiers")
-    best = entries[entries.operator == entries.operator[0]].drop_duplicates("metric").iloc[:2]
+    best = advice.not_told_apart(entries[entries.operator == entries.operator[0]]).drop_duplicates("metric")
     worst, names = advice.as_published(entries).iloc[-1], best.metric.map(figures.label_of)
     return (
-        f"**{' or '.join(names)}**, both with `operator={best.operator[0]!r}`: they rank "
-        f"{' and '.join(map(_percent, best.lowest))} of pairs of explanations correctly in their worst case, "
+        f"**{' or '.join(names)}**, with `operator={best.operator[0]!r}`: in the worst case "
+        f"{' and '.join(map(_percent, best.lowest))} of pairs of explanations are ranked correctly, with "
         f"{figures.label_of(worst.metric)} as published {_percent(worst.lowest)}; chance is 50 %."
     )
 
@@ -65,8 +65,8 @@ def answer(results=RESULTS):
         if kind not in kinds(results):
             parts.append(f"For **{kind}** there are no records yet.")
             continue
-        told = advice.sentences(read(results, cells), read(results, entries), results.name)
-        parts.append(f"For **{kind}**:\n\n" + "\n".join(f"- {sentence}" for sentence in told))
+        sentences = advice.sentences(read(results, cells), read(results, entries), results.name)
+        parts.append(f"For **{kind}**:\n\n" + "\n".join(f"- {sentence}" for sentence in sentences))
     return "\n\n".join(parts)
 
 
@@ -79,10 +79,10 @@ def metrics_table(results=RESULTS):
         as_published = advice.as_published(entries).set_index("words")
         for words, best in entries.drop_duplicates("words").set_index("words").iterrows():
             names.setdefault(words, best.metric)
-            found = f"{_percent(best.lowest)}: {figures.choice(best)}".removesuffix(": ")
+            chosen = f"{_percent(best.lowest)}: {figures.choice(best)}".removesuffix(": ")
             first = as_published.loc[words] if words in as_published.index else None
             before = "" if first is None else f"{_percent(first.lowest)}: {first.cell}"
-            cells.setdefault(words, {})[kind] = (before, found)
+            cells.setdefault(words, {})[kind] = (before, chosen)
     columns = [f"{kind}, {what}" for kind in kinds(results) for what in ("as published", "best choice")]
     rows = []
     for words, of in cells.items():

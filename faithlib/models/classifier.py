@@ -107,9 +107,9 @@ class Classifier(Transformer):
         logits = self._logits(batch, weight=torch.ones(batch.ids.shape, device=batch.ids.device))
         return torch.allclose(logits, self._logits(batch), near, near)
 
-    def hidden_states(self, batch, factor=None):
-        """The embedding output and every layer's: (batch, tokens, width) each; factor: as in `logits`."""
-        with self.computing(), self._embedding_factor(factor):
+    def hidden_states(self, batch):
+        """The embedding output and every layer's: (batch, tokens, width) each."""
+        with self.computing():
             states = self.model(**self._inputs(batch), output_hidden_states=True).hidden_states
         return tuple(widened(state).to(batch.ids.device) for state in states)
 

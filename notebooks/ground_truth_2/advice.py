@@ -2,13 +2,11 @@
 
 import pandas as pd
 
-from notebooks.ground_truth_2.card import CARD
+from notebooks.ground_truth_2.card import BLIND, CARD, SEES
 from notebooks.ground_truth_2.figures import label, label_of
 from notebooks.ground_truth_2.tables import ENTRY, PUBLISHED
 from notebooks.ground_truth_2.worst_case import FAILS, PASSES
 
-BLIND = 0.60  # an accuracy that is near chance
-SEES = 0.90
 FEW = 2  # entries of a metric that a sentence names one by one
 OF_PAPERS = {  # the metrics that a paper proposes, or that its claims rest on
     "soft_metrics": ("soft_ns", "soft_nc", "ns", "nc"),
@@ -20,20 +18,18 @@ OF_PAPERS = {  # the metrics that a paper proposes, or that its claims rest on
 def sentences(cells: pd.DataFrame, entries: pd.DataFrame, scale: str) -> list[str]:
     """What to report for one kind of model, [str] of Markdown; none at "quick" or without records.
 
-    Entries with fewer cells than others take no part. Beside the best stand the entries with its verdict
-    whose interval reaches its lowest cell.
+    Entries with fewer cells than others take no part.
     """
     if scale == "quick" or entries.empty:
         return []
     whole = entries[entries.cells == entries.cells.max()]
-    best = whole.iloc[0]
-    alike = whole[(whole.verdict == best.verdict) & (whole.ci_high >= best.lowest)]
+    alike = not_told_apart(whole)
     several = " one of these, which the records do not tell apart:" if len(alike) > 1 else ""
     one = cells[(cells.kind == "P1") & (cells.error == "one of two")]
     one = one[one[ENTRY].apply(tuple, axis=1).isin(whole[ENTRY].apply(tuple, axis=1))]
     return [
         f"**Report**{several} {_each(alike, '{lowest:.2f} [{ci_low:.2f}, {ci_high:.2f}]')}. Accuracy in the "
-        f"lowest of {best.cells} cells.",
+        f"lowest of {whole.cells.iloc[0]} cells.",
         "**Texts that keep their prediction without any word**: "
         f"{_each(alike[alike.inside.notna()], '{inside:.2f}')}. A metric without a value there has 0.50.",
         f"**Passes** at {PASSES:.2f} in every cell, one-sided: {_list(whole[whole.verdict == 'passes'])}.",
@@ -42,6 +38,12 @@ def sentences(cells: pd.DataFrame, entries: pd.DataFrame, scale: str) -> list[st
         f"{_list(one[one.accuracy <= BLIND])}. These can (at least {SEES:.2f}): "
         f"{_list(one[one.accuracy >= SEES])}.",
     ]
+
+
+def not_told_apart(entries):
+    """The first and best entry, and those with its verdict whose interval reaches its lowest cell."""
+    best = entries.iloc[0]
+    return entries[(entries.verdict == best.verdict) & (entries.ci_high >= best.lowest)]
 
 
 def _each(rows, values):

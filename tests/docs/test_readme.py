@@ -121,7 +121,7 @@ def test_what_to_report_follows_the_records(load, tmp_path):
     results = tmp_path / "small"
     told = metric.finding(results)
     assert told.startswith(
-        "**AOPC, sufficiency or NS**, both with `operator='delete'`: they rank 81 % and 75 %"
+        "**AOPC, sufficiency or NS**, with `operator='delete'`: in the worst case 81 % and 75 % of"
     )
     assert "Soft-NS as published 20 %; chance is 50 %." in told
     rows = metric.metrics_table(results).splitlines()
