@@ -52,8 +52,9 @@ def finding(results=RESULTS):
     best = advice.not_told_apart(entries[entries.operator == entries.operator[0]]).drop_duplicates("metric")
     worst, names = advice.as_published(entries).iloc[-1], best.metric.map(figures.label_of)
     return (
-        f"**{' or '.join(names)}**, with `operator={best.operator[0]!r}`: in the worst case "
-        f"{' and '.join(map(_percent, best.lowest))} of pairs of explanations are ranked correctly, with "
+        f"For classifiers **{' or '.join(names)}**, with `operator={best.operator[0]!r}`: in the worst of "
+        f"{best.cells[0]} kinds of models and errors {' and '.join(map(_percent, best.lowest))} of pairs of "
+        "explanations are ranked correctly, with "
         f"{figures.label_of(worst.metric)} as published {_percent(worst.lowest)}; chance is 50 %."
     )
 
@@ -88,7 +89,7 @@ def metrics_table(results=RESULTS):
     for words, of in cells.items():
         both = [cell for kind in kinds(results) for cell in of.get(kind, ("", ""))]
         rows.append((words, *both, _passes(names[words])))
-    return table(["metric", *columns, "passes a text"], rows)
+    return table(["metric", *columns, "inputs a text"], rows)
 
 
 def fooled_table(results=RESULTS):

@@ -28,7 +28,8 @@ def draw(table: pd.DataFrame, scale: str = "") -> Figure:
     import matplotlib.pyplot as plt
     from matplotlib.ticker import LogLocator, NullLocator
 
-    lead = (table.auprc - table.auprc_chance).groupby(table.attribution).mean()
+    lead = (table.auprc - table.auprc_chance).groupby([table.attribution, table.dataset]).mean().unstack()
+    lead = lead.dropna(axis="columns").mean(axis="columns")  # over the data sets that all of them have
     known = list(lead.sort_values(ascending=False, kind="stable").index)
     groups = list(table.groupby(["dataset", "model"], sort=False))
     looks = [
