@@ -50,11 +50,10 @@ def finding(results=RESULTS):
     """What to report for classifiers, and the metric that does worst as published, each with its number."""
     entries = ranked(results, "classifiers")
     best = advice.not_told_apart(entries[entries.operator == entries.operator[0]]).drop_duplicates("metric")
-    worst, names = advice.as_published(entries).iloc[-1], best.metric.map(figures.label_of)
+    worst, names = advice.as_published(entries).iloc[-1], " or ".join(best.metric.map(figures.label_of))
     return (
-        f"For classifiers **{' or '.join(names)}**, with `operator={best.operator[0]!r}`: in the worst of "
-        f"{best.cells[0]} kinds of models and errors {' and '.join(map(_percent, best.lowest))} of pairs of "
-        "explanations are ranked correctly, with "
+        f"For classifiers **{names}**, with `operator={best.operator[0]!r}`: in the worst of {best.cells[0]} "
+        f"kinds of models and errors {' and '.join(map(_percent, best.lowest))} of pairs are right, with "
         f"{figures.label_of(worst.metric)} as published {_percent(worst.lowest)}; chance is 50 %."
     )
 

@@ -89,7 +89,7 @@ def test_the_generated_words_are_those_of_the_records(load):
     assert {paper for _, paper, _ in CELL.findall(README)} == set(papers.names())
     metric = load("which_metric")
     assert all(path.read_text("utf-8") == text for path, text in metric.pages().items()), metric.__doc__
-    assert "finding: metrics -->**" in README
+    assert "finding: metrics -->For" in README
     assert "🟩 **Holds**" in README and "🟥 **Does not hold**" in README
 
 
@@ -120,9 +120,10 @@ def test_what_to_report_follows_the_records(load, tmp_path):
     transfer.to_csv(tables / "transfer.csv", index=False)
     results = tmp_path / "small"
     told = metric.finding(results)
-    assert told.startswith(
-        "**AOPC, sufficiency or NS**, with `operator='delete'`: in the worst case 81 % and 75 % of"
+    start = (
+        "For classifiers **AOPC, sufficiency or NS**, with `operator='delete'`: in the worst of 6 kinds of "
     )
+    assert told.startswith(start + "models and errors 81 % and 75 % of pairs")
     assert "Soft-NS as published 20 %; chance is 50 %." in told
     rows = metric.metrics_table(results).splitlines()
     assert rows[2] == "| AOPC, sufficiency | 70 %: P3 order | 81 %: delete |  | 81 %: delete | 10 |"
