@@ -32,9 +32,8 @@ from faithlib.store import project_root
 from faithlib.tasks.files import task_slug
 
 PLACES = ("scale", "data_dir", "model_dir", "results_dir", "checkpoint_dir", "device")  # where, not what
-# Parameters that not all records have, and what is the same as to lack them.
-EARLIER = {"dtype": "float32", "halvings": 10, "step": 0.05, "definitions": ["paper", "released"]}
 HOW = ("workers",)  # parameters that change no value
+VARIANT = r"(?=[0-9]|.*-)[A-Za-z0-9_-]+"  # never the name of a table, which is an identifier
 VERDICT_SCALES = ("small", "base", "paper")  # others have numbers, and no verdict on a published claim
 RESERVED = ("archive", "benchmarks")  # folders of results/ that are no scale's
 
@@ -112,9 +111,7 @@ def unit_name(task, model, seed, variant=""):
         >>> unit_name("sst", "sentence-transformers/all-MiniLM-L6-v2", 0, "only-masking")
         'sst.all-MiniLM-L6-v2.s0.only-masking'
     """
-    if variant and (
-        not isinstance(variant, str) or not re.fullmatch(r"[A-Za-z0-9_-]+", variant) or variant.isidentifier()
-    ):
+    if variant and not (isinstance(variant, str) and re.fullmatch(VARIANT, variant)):
         raise ValueError(
             f"variant={variant!r} is no slug: give letters, digits, - and _, with a hyphen in it or a digit "
             "first, such as 'only-masking' or '36-outputs'"
@@ -146,13 +143,10 @@ def differences(old, new):
     Parameters that change no value (HOW) are passed over, and so is one that only one of them has and that is
     empty there, as records older than a parameter lack it.
     """
-    old, new = current_names(old), current_names(new)
     changed = []
     for name in dict.fromkeys([*old, *new]):
-        if name in old and name in new:
-            same = old[name] == new[name]
-        else:
-            same = old.get(name, new.get(name)) in ("", [], EARLIER.get(name))
+        values = [of[name] for of in (old, new) if name in of]
+        same = values[0] == values[1] if len(values) > 1 else values[0] in ("", [])
         if not same and name not in HOW:
             has, wanted = (repr(of[name]) if name in of else "unknown" for of in (old, new))
             changed.append(f"{name}={has}, not {wanted}")
@@ -161,13 +155,7 @@ def differences(old, new):
 
 def departures(params, wanted):
     """As `differences`, of those of the parameters that are wanted."""
-    params = current_names(params)
     return differences({name: params[name] for name in wanted if name in params}, wanted)
-
-
-def current_names(params):
-    """Parameters by their present names: `dtype` was called `precision` in one notebook."""
-    return {"dtype" if name == "precision" else name: value for name, value in params.items()}
 
 
 def unit_columns(record):
