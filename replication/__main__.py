@@ -10,13 +10,10 @@ import pandas as pd
 
 from faithlib.report.io import save_figure
 from replication import sizes
-from replication.cards import counts, read_claims, write_cards
-from replication.multiverse import summary
+from replication.cards import HEADER, claim_rows, counts, read_claims, write_cards
 from replication.records import VERDICT_SCALES, check_scale, scales
 from replication.results import project_root
-from replication.verdicts import sentence
 
-WIDTHS = {"claim": 42, "value": 7, "interval": 17, "published": 9}
 WIDTH = 100
 COMMITTED = "small"  # the scale whose verdicts are committed
 
@@ -89,24 +86,13 @@ def screen(scale, claims):
 
 
 def verdict_table(claims):
-    """The claims, from `cards.read_claims`, as text of at most 100 columns: two lines a claim or more."""
+    """The claims, from `cards.read_claims`, as text of at most 100 columns: what a card's table says."""
     lines = []
-    for (definition, baseline), part in claims.groupby(["definition", "baseline"], sort=False):
-        about = f"definition: {definition}" + f", random baseline: {baseline}" * (baseline != "none")
-        lines += ["", about, _line(WIDTHS), "-" * WIDTH]
-        for row in part.itertuples():
-            first, *rest = textwrap.wrap(row.claim, WIDTHS["claim"])
-            interval = f"[{row.ci_low:.3f}, {row.ci_high:.3f}]" if row.ci_low == row.ci_low else ""
-            published = f"{row.published:.3f}" if row.published == row.published else ""
-            cells = first, f"{row.value:.3f}", interval, published
-            lines += [_line(cells), *(f"  {line}" for line in rest)]
-            verdict = "; ".join(filter(None, [sentence(row._asdict()), summary(row._asdict())]))
-            lines += textwrap.wrap(verdict, WIDTH - 4, initial_indent="    ", subsequent_indent="    ")
-    return "\n".join(lines[1:])
-
-
-def _line(cells):
-    return " ".join(f"{cell:<{width}}" for cell, width in zip(cells, WIDTHS.values(), strict=True)).rstrip()
+    for claim, *cells in claim_rows(claims):
+        said = [f"{head}: {cell}" for head, cell in zip(HEADER[1:], cells, strict=True) if cell]
+        lines += textwrap.wrap(claim, WIDTH)
+        lines += textwrap.wrap("; ".join(said), WIDTH, initial_indent="    ", subsequent_indent="    ")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ HEADER, HEADLINE_HEADER = WORDING["headers"]["claims"], WORDING["headers"]["head
 WHOLE = ("n_units", "most_units", "looks", "to_come", *COUNTS)
 NUMBERS = ("value", "ci_low", "ci_high", "published", "p_holm", *WHOLE)  # where "" is NaN
 KEYS = ["claim", "definition", "baseline", "headline"]
-SQUARES, SEVERAL = WORDING["squares"], WORDING["several"]  # of one claim, of several
+SQUARES = WORDING["squares"]
 NO_RECORD = "🔲"
 
 
@@ -101,18 +101,15 @@ def in_words(words_of_claims, claimed):
     >>> in_words(["holds", "holds", "depends"], "3 claims")
     '**Of 3 claims, 2 hold and 1 depends on a choice.**'
     """
-    parts = []
-    for count, word, words in _counted(words_of_claims):
-        verb = "" if word in SEVERAL else "are " if count > 1 else "is "
-        parts.append(f"{count} {verb}{words}{' on a choice' if word == verdicts.DEPENDS else ''}")
+    parts = _counted(words_of_claims)
     listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
     return f"**Of {claimed}, {listed}.**"
 
 
 def _counted(words_of_claims):
-    """[(how many, verdict, the verdict in words that fit so many)] in the order of WORDS."""
+    """["2 hold", "1 is undecided"]: how many claims have which verdict, in the order of WORDS."""
     of = Counter(words_of_claims)
-    return [(of[w], w, SEVERAL.get(w, w) if of[w] > 1 else w) for w in verdicts.WORDS if of[w]]
+    return [f"{of[w]} {WORDING['several' if of[w] > 1 else 'one'][w]}" for w in verdicts.WORDS if of[w]]
 
 
 def headline_table(claims, headline):
@@ -125,9 +122,8 @@ def headline_table(claims, headline):
         asked = f" {row['verdict']}"
         if row["verdict"] == verdicts.DEPENDS:
             asked += f" on {row['depends_on'].replace(JOIN, ', ')}"
-        elif row["verdict"] == verdicts.UNDECIDED:
-            crossed = row["reason"] == verdicts.OPEN and pd.notna(row.get("threshold"))
-            asked += f": interval contains {row['threshold']:g}" if crossed else f": {row['reason']}"
+        elif row["reason"] == verdicts.OPEN and pd.notna(row.get("threshold")):
+            asked += f": interval contains {row['threshold']:g}"
         elif row["reason"]:
             asked += f": {row['reason']}"
         if row["within_margin"] == verdicts.YES:
@@ -161,16 +157,21 @@ def strip(claims, headline):
 
 
 def claims_table(claims):
-    """Every claim beside what the paper published, ours and the verdict: a table without empty columns.
+    """The `claim_rows` as a table of Markdown without empty columns."""
+    return _filled(HEADER, claim_rows(claims))
 
-    claims: DataFrame with the columns `replication.claims.CLAIMS`; with `p_holm`, it has a column too.
+
+def claim_rows(claims):
+    """Every claim beside what the paper published, ours and the verdict: cells, as HEADER names them.
+
+    claims: DataFrame with the columns `replication.claims.CLAIMS`, and `p_holm` where the claims have one.
     """
     rows = []
     for (definition, baseline), part in claims.groupby(["definition", "baseline"], sort=False):
         if about := _about(definition, baseline, claims):
             rows.append([f"*{about}*", *[""] * (len(HEADER) - 1)])
-        rows += map(_cells, part.itertuples())
-    return _filled(HEADER, rows)
+        rows += map(_cells, part.to_dict("records"))
+    return rows
 
 
 def claims_tables(claims: pd.DataFrame) -> str:
@@ -266,10 +267,10 @@ def counts(claims):
 
     >>> rows = pd.DataFrame({"claim": ["a", "a", "b", "b"], "definition": ["paper"] * 3 + ["released"]})
     >>> counts(rows.assign(verdict=["holds", "depends", "not tested", "holds"]))
-    '1 holds, 1 not tested'
+    '1 holds, 1 is not tested'
     """
     first = claims[(claims.definition == claims.definition.iloc[0]) & (claims.verdict != "")]
-    return ", ".join(f"{n} {words}" for n, _, words in _counted(first.drop_duplicates("claim").verdict))
+    return ", ".join(_counted(first.drop_duplicates("claim").verdict))
 
 
 def finding(row):
@@ -390,19 +391,18 @@ def _about(definition, baseline, claims):
 
 
 def _cells(row):
-    cells = row._asdict()
-    verdict = labelled(sentence(cells)) + (", borderline" if row.borderline else "")
-    if row.failing_cases and row.quantifier == verdicts.ON_AVERAGE:
-        verdict += f"; the estimate fails on {_cases(row.failing_cases)}"
-    of = _cases(row.published_cases)  # where nothing is published "", or "none for" these
-    on = "" if row.published_cases == row.cases else f" on {of}"
-    published = of if math.isnan(row.published) else number(row.published) + on
-    p = getattr(row, "p_holm", math.nan)
+    verdict = labelled(sentence(row)) + (", borderline" if row["borderline"] else "")
+    if row["failing_cases"] and row["quantifier"] == verdicts.ON_AVERAGE:
+        verdict += f"; the estimate fails on {_cases(row['failing_cases'])}"
+    of = _cases(row["published_cases"])  # where nothing is published "", or "none for" these
+    on = "" if row["published_cases"] == row["cases"] else f" on {of}"
+    published = of if math.isnan(row["published"]) else number(row["published"]) + on
+    p = row.get("p_holm", math.nan)
     holm = "" if math.isnan(p) else f"{p:.3f}" if p >= 0.001 else "< 0.001"
-    options = "" if row.verdict == verdicts.UNTESTED else summary(cells)
-    others = "without an interval: " * bool(row.cases and row.other_cases) + _cases(row.other_cases)
-    data = "; ".join(filter(None, [_cases(row.cases), others]))
-    return labelled(row.claim), verdict, _ours(cells), published, data, holm, options
+    options = "" if row["verdict"] == verdicts.UNTESTED else summary(row)
+    others = "without an interval: " * bool(row["cases"] and row["other_cases"]) + _cases(row["other_cases"])
+    data = "; ".join(filter(None, [_cases(row["cases"]), others]))
+    return labelled(row["claim"]), verdict, _ours(row), published, data, holm, options
 
 
 def _ours(row):

@@ -34,7 +34,7 @@ def test_claims_of_a_paper_have_intervals_and_verdicts(project, capsys):
     write(project / "results/small/fmm", {"claim": "one above two", "verdict": "holds"}, wrapped)
     command.main(["small", "fmm"])
     out = capsys.readouterr().out
-    assert "[0.100, 0.375]" in out and "undecided (2 seeds)" in out and "nan" not in out
+    assert "+0.250 [+0.100, +0.375]; published" in out and "undecided (2 seeds)" in out and "nan" not in out
     assert max(map(len, out.splitlines())) <= 100
     command.main(["small", "all"])
     assert capsys.readouterr().out == out
@@ -63,7 +63,7 @@ def test_one_screen_says_what_was_made_and_ends_with_the_line_that_opens_it(proj
     assert capsys.readouterr().out.endswith("jupyter lab runs/quick/fmm/report.ipynb\n")
     command.main(["small"])
     first = capsys.readouterr().out.splitlines()[1]
-    assert first.split() == ["fmm", "0", "0", "0", "1", "holds,", "1", "depends"]
+    assert first.split() == ["fmm", "0", "0", "0", "1", "holds,", "1", *"depends on a choice".split()]
 
 
 def test_cards_are_written_from_the_committed_claims(project, capsys):
