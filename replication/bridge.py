@@ -31,9 +31,9 @@ import pandas as pd
 from faithlib.report.display import show_figure
 from faithlib.report.style import ROLES
 from replication import papers
-from replication.printed import having, tables_of
+from replication.printed import tables_of
 from replication.results import project_root
-from replication.tables import number
+from replication.tables import number, select
 from replication.wording import WORDING
 
 CHOICES, CAPTION = WORDING["bridge"]["choices"], WORDING["captions"]["bridge"]
@@ -193,9 +193,9 @@ def _words(row):
 def _value(spec, paper, folder):
     """The mean of a column over the rows of `where`, less that of the rows `minus`; NaN without a row."""
     table, where, column = _read(spec, paper, folder), spec["where"], spec.get("value", "value")
-    value = having(table, where)[column].mean()
+    value = select(table, **where)[column].mean()
     if "minus" in spec:
-        value -= having(table, where | spec["minus"])[column].mean()
+        value -= select(table, **where | spec["minus"])[column].mean()
     return float(value * spec.get("times", 1))
 
 

@@ -116,9 +116,8 @@ class Card:
             return self.tasks.get(task, Use())
         if row.kind != self.kind:
             fitting = ", ".join(t for t in TASKS if TASKS[t].kind == self.kind)
-            raise ValueError(
-                f"task {task!r} holds {row.kind}, and {self.name} explains {self.kind}: use one of {fitting}"
-            )
+            what = f"task {task!r} holds {row.kind}, and {self.name} explains {self.kind}"
+            raise ValueError(f"{what}: use one of {fitting}")
         return self.tasks.get(task) or Use(row.recipe, row.metric)
 
     def metric(self, task: str) -> str:

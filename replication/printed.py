@@ -39,6 +39,7 @@ from faithlib.tasks.table import TASKS
 from replication import papers
 from replication.claims import accepted
 from replication.results import project_root, slug
+from replication.tables import select
 from replication.wording import WORDING
 
 MARKS = WORDING["marks"]
@@ -99,15 +100,13 @@ def published(layout):
     table = papers.published(layout.paper, layout.name)
     lacking = [column for column in [*layout.keys, *layout.where, "value"] if column not in table]
     if lacking:
-        raise ValueError(
-            f"{layout.paper}/published/{layout.name}.csv has no column {lacking[0]!r}, only "
-            f"{', '.join(table)}: name its columns in layout.yaml"
-        )
+        what = f"{layout.paper}/published/{layout.name}.csv has no column {lacking[0]!r}"
+        raise ValueError(f"{what}, only {', '.join(table)}: name its columns in layout.yaml")
 
     def text(numbers):
         return " / ".join(f"{number:.{layout.digits}f}" for number in numbers.unique())
 
-    parts = having(table, layout.where).groupby(layout.keys, sort=False)
+    parts = select(table, **layout.where).groupby(layout.keys, sort=False)
     flag = parts[layout.average["without"]].any() if layout.average else False
     table = parts.value.agg(printed="first", text=text).assign(flag=flag).reset_index()
     over = layout.average.get("over")
@@ -135,7 +134,7 @@ def ours(layout, folder=None):
     table = pd.read_csv(path).rename(columns=spec.get("names", {}))
     for column, wanted in spec.get("where", {}).items():
         preferred = wanted if isinstance(wanted, list) else [wanted]
-        table = pd.concat([having(table, {column: value}) for value in preferred])
+        table = pd.concat([select(table, **{column: value}) for value in preferred])
     table["dataset"] = table.dataset.replace(spec.get("datasets", {}))
     definitions = spec.get("definitions", [""])
     table[DEFINITION] = table[DEFINITION] if definitions != [""] else ""
@@ -224,15 +223,6 @@ def _parts(columns, most):
     return [sum(together[i : i + names], []) for i in range(0, len(together), names)]
 
 
-def having(table, where):
-    """The rows that have the values of `where`, {column: value or list of them}; a missing one is ""."""
-    for column, wanted in where.items():
-        values = wanted if isinstance(wanted, list) else [wanted]
-        missing = table[column].isna() & ("" in values)
-        table = table[table[column].isin(values) | missing]
-    return table
-
-
 def tables_of(paper):
     """The folder of a paper's committed tables, those of the small scale."""
     return project_root() / "results" / "small" / paper / "tables"
@@ -304,7 +294,7 @@ def _averages(layout, folder):
     for row in published(layout).to_dict("records"):
         names = {key: row[key] for key in layout.keys if row[key] != AVERAGE}
         for definition in base[DEFINITION].unique():
-            same = having(both, names | {DEFINITION: definition})
+            same = select(both, **names, **{DEFINITION: definition})
             cell = {DEFINITION: definition, "ours": same.ours.mean(), "published": same.published.mean()}
             cell |= {"accepted": True, "own_model": next(iter(same.own_model), np.nan)}
             refused = same.empty and row.get("dataset") in failed

@@ -112,10 +112,8 @@ def unit_name(task, model, seed, variant=""):
         'sst.all-MiniLM-L6-v2.s0.only-masking'
     """
     if variant and not (isinstance(variant, str) and re.fullmatch(VARIANT, variant)):
-        raise ValueError(
-            f"variant={variant!r} is no slug: give letters, digits, - and _, with a hyphen in it or a digit "
-            "first, such as 'only-masking' or '36-outputs'"
-        )
+        fix = "give letters, digits, - and _, with a hyphen in it or a digit first, as in 'only-masking'"
+        raise ValueError(f"variant={variant!r} is no slug: {fix}")
     return f"{task_slug(task)}.{slug(str(model))}.s{seed}" + (f".{variant}" if variant else "")
 
 

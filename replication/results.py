@@ -71,10 +71,8 @@ class Run:
         both = [(name, value, self.source.get(name, value)) for name, value in self.params.items()]
         changed = [f"{name} was {then!r} and is {now!r}" for name, then, now in both if now != then]
         if changed:
-            raise ValueError(
-                f"parameters changed after results.start ({'; '.join(changed)}): nothing is kept; run the "
-                "notebook again from its parameters, with variant='a-name' where a record is there"
-            )
+            fix = "run the notebook again from its parameters, with variant='a-name' where a record is there"
+            raise ValueError(f"parameters changed after results.start ({'; '.join(changed)}): {fix}")
 
     def in_parts(self, name, count, make, key, size=16):
         """A DataFrame over `count` examples, `size` at a time; what an interrupted run made is read back.
@@ -145,27 +143,13 @@ class Run:
         if wrong := [name for name in tables if not name.isidentifier()]:
             raise ValueError(f"table {wrong[0]!r}: give a name of letters, digits and _")
         one_of("design", design, (None, "crossed", "nested"))
-        read = {"weights": self.weights, **self.read}
-        record = {
-            "format": store.FORMAT,
-            "paper": self.paper,
-            "unit": self.unit,
-            "scale": self.scale,
-            "params": self.params,
-            "design": design or design_of(self.params, provenance or {}),
-            "metrics": metrics,
-            "excluded": list(excluded),
-            "files": {},
-            "provenance": {
-                **code_provenance(),
-                "device": device_name(self.device),
-                "processor": processor(),
-                "dtype": self.dtype,
-                **{name: value for name, value in read.items() if value},
-                **(provenance or {}),
-            },
-            "volatile": self._spent() | (volatile or {}),
-        }
+        about = code_provenance() | {"device": device_name(self.device), "processor": processor()}
+        about |= {"dtype": self.dtype, **({"weights": self.weights} if self.weights else {}), **self.read}
+        about |= provenance or {}
+        record = {"format": store.FORMAT, "paper": self.paper, "unit": self.unit, "scale": self.scale}
+        record |= {"params": self.params, "design": design or design_of(self.params, about)}
+        record |= {"metrics": metrics, "excluded": list(excluded), "files": {}, "provenance": about}
+        record["volatile"] = self._spent() | (volatile or {})
         path = self.folder / f"{self.unit}.json"
         frames = {f"{self.unit}.parquet": values}
         frames |= {f"{self.unit}.{name}.parquet": table for name, table in tables.items()}
@@ -214,7 +198,8 @@ def start(paper: str, parameters: dict) -> Run:
     path = folder / f"{unit}.json"
     if existing(path, params):
         print(f"{shown(path)} is there, with these parameters: computed again, it is replaced if it differs.")
-    read = {"own": own_files(params), "origins": origins(params, settings.get("model_dir", ""))}
+    own, fetched = own_files(params), origins(params, settings.get("model_dir", ""))
+    read = ({"own": own} if own else {}) | ({"origins": fetched} if fetched else {})
     return Run(paper, unit, scale, params, folder, kept / unit, device, dtype, read=read, source=parameters)
 
 
@@ -232,10 +217,8 @@ def existing(path, params):
         print(f"{error}; this run sets it aside when it ends.")
         return None
     if changed := differences(record.get("params", {}), params):
-        raise ValueError(
-            f"record {shown(path)} has other parameters ({listed(changed)}) and is not overwritten: give "
-            "this run a name of its own, such as variant='my-variant', or another results_dir"
-        )
+        fix = "give this run a name of its own, such as variant='my-variant', or another results_dir"
+        raise ValueError(f"record {shown(path)} has other parameters ({listed(changed)}): {fix}")
     return record
 
 
@@ -286,10 +269,8 @@ def _beside_it(path):
 def check_device(device):
     """Raise ValueError for what is no device; of several GPUs one is "cuda:<number>"."""
     if not re.fullmatch(r"auto|cpu|mps|cuda(:\d{1,3})?", str(device)):
-        raise ValueError(
-            f"device={device!r} is unknown: use 'auto', 'cpu', 'cuda' or 'mps', "
-            "or 'cuda:1' for the second GPU"
-        )
+        fix = "use 'auto', 'cpu', 'cuda' or 'mps', or 'cuda:1' for the second GPU"
+        raise ValueError(f"device={device!r} is unknown: {fix}")
 
 
 def in_config(results_dir, scale, paper):
@@ -309,10 +290,8 @@ def in_config(results_dir, scale, paper):
             return None, {}
         units = [unit for row in entry["units"] for unit in expand(scale, entry.get("defaults", {}), row)]
     except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
-        reason = " ".join(str(error).split())
-        raise ValueError(
-            f"{shown(path)} cannot be read ({reason}), and it says which units {paper} has: correct it"
-        ) from error
+        reason = f"cannot be read ({' '.join(str(error).split())}), and it says which units {paper} has"
+        raise ValueError(f"{shown(path)} {reason}: correct it") from error
     return path, dict(units)
 
 
@@ -321,9 +300,9 @@ def _is_parameter(name, value):
     if not name[0].islower():
         return False
     if value is None or isinstance(value, (dict, tuple, set, bytes, complex)):
+        fix = "give a text, a number, true, false or a list"
         raise ValueError(
-            f"parameter {name}={value!r} is a {type(value).__name__}, which no record holds: give "
-            "a text, a number, true, false or a list"
+            f"parameter {name}={value!r} is a {type(value).__name__}, which no record holds: {fix}"
         )
     return isinstance(value, (bool, int, float, str, list))
 
@@ -394,16 +373,14 @@ def _check_copies(records, values):
     seen = {}
     for record, table in zip(records, values, strict=True):
         unit, case = record["unit"], Case.of(record["params"])
-        what, hashes = "weights", set((record["provenance"].get("weights") or {}).values())
+        what, hashes = "weights", set(record["provenance"].get("weights", {}).values())
         if not hashes and len(table):
             what, hashes = "values", {record["files"][f"{unit}.parquet"]}
         for identity in hashes:
             other = seen.setdefault((case, identity), unit)
             if other != unit:
-                raise ValueError(
-                    f"units {other} and {unit} have the same {what} ({identity[:12]}): one is a copy of the "
-                    "other; take it away and compute the unit"
-                )
+                fix = "one is a copy of the other; take it away and compute the unit"
+                raise ValueError(f"units {other} and {unit} have the same {what} ({identity[:12]}): {fix}")
 
 
 def _of_other_settings(records, unasked):
