@@ -29,8 +29,7 @@ from replication.verdicts import JOIN, ROW, Verdict, at_least_half, within_margi
 
 CLAIMS = ["claim", "model", "definition", "baseline", "headline", *ROW, *COUNTS, "at_least_half",
           "within_margin", "looks", "to_come", "device", "published", "published_cases"]  # fmt: skip
-UNSAID = ("verdict", "reason", "depends_on", "not_shown_with", "shown_on", "failing_cases", "at_least_half",
-          "within_margin", "device")  # fmt: skip
+UNSAID = ("verdict", "reason", "depends_on", "not_shown_with", "shown_on", "failing_cases", "device")
 VALUES = ["dataset", "model", "seed", "value"]  # columns of a claim's values
 QUANTIFIERS = {"on average": on_average, "somewhere": somewhere, "everywhere": everywhere}
 
@@ -251,30 +250,27 @@ def rows(claim, scale, verdict, cases, over=None, card=None, seeds=None):
         List of dicts. A claim on average whose interval leaves out data sets with one or two seeds has a
         second row, the mean of all data sets, without an interval or verdict.
     """
-    names = dict(zip(("claim", "definition", "baseline"), claim.key, strict=True))
-    headline = card.headline if card else ()
-    margin = {(h.claim, h.definition, h.baseline): h.margin for h in headline}
+    margins = {(h.claim, h.definition, h.baseline): h.margin for h in (card.headline if card else ())}
     key = (claim.instance_of or claim.claim, claim.definition, claim.baseline)
-    names |= {"model": _model(claim, verdict), "headline": key in margin}
-    has_verdicts = scale in VERDICT_SCALES
-    value, of = published(claim, verdict, cases) if has_verdicts else (math.nan, "")
-    first = names | (over.verdict if over else verdict).row()
-    first |= over.counts if over else dict.fromkeys(COUNTS, 0)
-    first |= {"published": value, "published_cases": of, "at_least_half": "", "within_margin": ""}
-    first |= _seeds_of(claim, verdict, cases, seeds or {})
-    if names["headline"] and margin[key]:
-        first["within_margin"] = within_margin(verdict, margin[key])
-        loss_allowed = 0 < abs(claim.threshold) <= margin[key]
-        if claim.relation in (">", "<") and not loss_allowed:  # of an effect; others say that there is none
-            first["at_least_half"] = at_least_half(verdict, value)
-    if not has_verdicts:
-        first |= dict.fromkeys(UNSAID, "") | dict.fromkeys(COUNTS, 0) | {"borderline": False}
+    blank = dict.fromkeys(CLAIMS, "") | dict(zip(("claim", "definition", "baseline"), claim.key, strict=True))
+    blank |= dict.fromkeys((*COUNTS, "looks", "to_come"), 0) | {"headline": False, "published": math.nan}
+    first = blank | (over.verdict if over else verdict).row() | _seeds_of(claim, verdict, cases, seeds or {})
+    first |= {"model": _model(claim, verdict), "headline": key in margins}
+    if scale in VERDICT_SCALES:
+        first |= over.counts if over else {}
+        first["published"], first["published_cases"] = published(claim, verdict, cases)
+        if margin := margins.get(key):
+            first["within_margin"] = within_margin(verdict, margin)
+            loss_allowed = 0 < abs(claim.threshold) <= margin
+            if claim.relation in (">", "<") and not loss_allowed:  # of an effect; others say there is none
+                first["at_least_half"] = at_least_half(verdict, first["published"])
+    else:
+        first |= dict.fromkeys(UNSAID, "") | {"borderline": False}
     if math.isnan(verdict.value_all):
         return [first]
-    second = dict.fromkeys(CLAIMS, "") | names | Verdict(verdicts.UNTESTED, verdict.value_all).row()
-    second |= dict.fromkeys((*COUNTS, "looks", "to_come"), 0) | {"published": math.nan}
-    second |= {"claim": f"{claim.claim} ({WITHOUT_INTERVAL})", "model": "", "headline": False, "verdict": ""}
-    return [first, second | {"cases": JOIN.join(titles(cases).values())}]
+    second = blank | Verdict(verdicts.UNTESTED, verdict.value_all).row() | {"verdict": ""}
+    second |= {"claim": f"{claim.claim} ({WITHOUT_INTERVAL})", "cases": JOIN.join(titles(cases).values())}
+    return [first, second]
 
 
 def _seeds_of(claim, verdict, cases, seeds):
