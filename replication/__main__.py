@@ -9,10 +9,10 @@ from pathlib import Path
 import pandas as pd
 
 from faithlib.report.io import save_figure
+from faithlib.scores import one_of
 from replication import sizes
 from replication.cards import HEADER, claim_rows, counts, read_claims, write_cards
-from replication.records import VERDICT_SCALES, check_scale, scales
-from replication.results import project_root
+from replication.records import VERDICT_SCALES, check_scale, project_root, scales
 
 WIDTH = 100
 COMMITTED = "small"  # the scale whose verdicts are committed
@@ -30,15 +30,13 @@ def main(arguments=None):
     if options.cards and options.scale not in VERDICT_SCALES:
         raise ValueError(f"scale {options.scale!r} has no verdicts: use one of {', '.join(VERDICT_SCALES)}")
     claims = claims_of(options.scale)
-    if not claims and options.scale not in scales():
-        raise ValueError(f"scale {options.scale!r} is unknown: use one of {', '.join(scales())}")
     if not claims:
+        one_of("scale", options.scale, scales())
         fix = f"run `make results SCALE={options.scale}` first"
         raise FileNotFoundError(f"results/{options.scale} has no results: {fix}")
     papers = list(claims) if options.papers == ["all"] else options.papers
-    if unknown := [paper for paper in papers if paper not in claims]:
-        raise ValueError(f"paper {unknown[0]!r} has no claims here: use one of {', '.join(claims)}")
     for paper in papers:
+        one_of(f"paper with claims at scale {options.scale}", paper, claims)
         print(f"\n{paper} ({options.scale} scale)\n\n{verdict_table(claims[paper])}")
     if not papers:
         print(screen(options.scale, claims))

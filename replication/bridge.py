@@ -30,9 +30,10 @@ import pandas as pd
 
 from faithlib.report.display import show_figure
 from faithlib.report.style import ROLES
+from faithlib.scores import one_of
 from replication import papers
 from replication.printed import tables_of
-from replication.results import project_root
+from replication.records import project_root
 from replication.tables import number, select
 from replication.wording import WORDING
 
@@ -140,8 +141,7 @@ def of_entry(entry, paper, folder):
     printed, ours = (spec | {"where": everywhere | spec["where"]} for spec in specs)
     values = _value(ours, paper, folder), _value(printed, paper, folder)
     for step in entry.get("steps", []):
-        if step["choice"] not in CHOICES:
-            raise ValueError(f"{paper}, step {step['choice']!r}: use one of {', '.join(CHOICES)}")
+        one_of(f"{paper}/published/bridge.yaml: choice", step["choice"], CHOICES)
         changed = {"value": "value"} | ours | {n: step[n] for n in ("table", "value", "place") if n in step}
         where = everywhere if "table" in step else ours["where"]
         after = _value(changed | {"where": where | step["to"]}, paper, folder)

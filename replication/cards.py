@@ -15,8 +15,7 @@ from faithlib.tasks.files import task_slug
 from faithlib.tasks.table import TASKS
 from replication import papers, verdicts
 from replication.multiverse import COUNTS, summary
-from replication.records import Case
-from replication.results import in_config, project_root, shown, slug
+from replication.records import Case, in_config, project_root, shown, slug
 from replication.seeds import level, planned
 from replication.tables import counted, number
 from replication.verdicts import JOIN, sentence

@@ -210,14 +210,13 @@ def on_average(cases, relation=">", bound=0.0):
     if above and below:
         sides = f"above on {_listed(above, varying)}, below on {_listed(below, varying)}"
         return replace(verdict, word=verdicts.DEPENDS, depends_on=("the data set",), reason=sides)
-    kind = ""
     if judge(_mean(varying), relation, bound).word != verdict.word:
         kind = "whose values are all equal"
     elif others and satisfies(value, relation, bound) != satisfies(mean.value, relation, bound):
         enough = any(case.unit == "seed" and case.n_units >= FEWEST_UNITS for case in others.values())
         few = mean.unit == "seed" and not enough
         kind = f"with fewer than {FEWEST_UNITS} seeds" if few else "without an interval"
-    if not kind:
+    else:
         return verdict
     return replace(verdict, word=verdicts.UNDECIDED, reason=f"depends on data sets {kind}")
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
+from faithlib.scores import one_of
 from faithlib.statistics import direction, interval_from_table
 from faithlib.statistics.gates import gate_table
 from faithlib.tasks.table import TASKS, generated
@@ -80,9 +81,7 @@ class Claim:
     rivals: dict = field(default_factory=dict)
 
     def __post_init__(self):
-        if self.quantifier not in QUANTIFIERS:
-            names = ", ".join(QUANTIFIERS)
-            raise ValueError(f"claim {self.claim!r} is {self.quantifier!r}: use one of {names}")
+        one_of(f"claim {self.claim!r}: quantifier", self.quantifier, QUANTIFIERS)
         wanted = {*VALUES} | ({"example"} if self.design != "seeds" else set())
         if not isinstance(self.values, dict) and (missing := ", ".join(sorted(wanted - {*self.values}))):
             raise ValueError(f"the values of claim {self.claim!r} have no column {missing}")

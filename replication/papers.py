@@ -181,12 +181,10 @@ def published(paper, table):
     ValueError for a paper or a table that is not here; the message names those that are.
     """
     with_tables = [name for name in names() if (FOLDER / name / "published").is_dir()]
-    if paper not in with_tables:
-        raise ValueError(f"no published numbers of {paper!r}: use one of {', '.join(with_tables)}")
+    one_of("published numbers: paper", paper, with_tables)
     folder = FOLDER / paper / "published"
     tables = sorted(path.stem for path in folder.glob("*.csv"))
-    if table not in tables:
-        raise ValueError(f"{paper} has no table {table!r}: use one of {', '.join(tables)}")
+    one_of(f"published numbers of {paper}: table", table, tables)
     return pd.read_csv(folder / f"{table}.csv").fillna({"note": ""})
 
 

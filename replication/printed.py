@@ -38,7 +38,7 @@ from faithlib.report.style import MOST, labelled
 from faithlib.tasks.table import TASKS
 from replication import papers
 from replication.claims import accepted
-from replication.results import project_root, slug
+from replication.records import project_root, slug
 from replication.tables import select
 from replication.wording import WORDING
 

@@ -6,8 +6,7 @@ import pandas as pd
 
 from faithlib.statistics.base import FEWEST_UNITS, LEVEL
 from replication.papers import Card
-from replication.records import VERDICT_SCALES, Case, grouped
-from replication.results import in_config, project_root
+from replication.records import VERDICT_SCALES, Case, grouped, in_config, project_root
 
 SEEDS = ["dataset", "model", "variant", "seeds", "planned", "looks", "level", "device", "torch"]
 FILE = "tables/seeds.csv"  # of results/<scale>/<paper>: what the last report was drawn from

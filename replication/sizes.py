@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from faithlib.report.figures import guide, name_rows, panels, points
+from faithlib.report.figures import guide, name_rows, panels, place, points
 from faithlib.report.markdown import table
 from faithlib.report.style import labelled, role
 from replication import papers
@@ -69,8 +69,7 @@ def draw(root):
         names = list(dict.fromkeys(part.row))
         for shift, (scale, look) in zip((-0.15, 0.15), looks.items(), strict=True):
             own = part[part.scale == scale]
-            places = [names.index(name) + shift for name in own.row]
-            points(axis, own, "value", places, look, ("ci_low", "ci_high"))
+            points(axis, own, "value", place(own.row, names, shift), look, ("ci_low", "ci_high"))
         guide(axis, 0)
         name_rows(axis, names)
     grid.name_axes("ours, in the unit of the claim")

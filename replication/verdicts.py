@@ -7,6 +7,7 @@ verdict becomes a sentence only where it is printed (`sentence`).
 import math
 from dataclasses import dataclass, replace
 
+from faithlib.scores import one_of
 from faithlib.statistics.base import ROUNDING, direction
 from faithlib.statistics.intervals import Interval
 from replication.records import Case, titles
@@ -76,8 +77,7 @@ class Verdict:
     interval: Interval | None = None
 
     def __post_init__(self):
-        if self.word not in WORDS:
-            raise ValueError(f"unknown verdict {self.word!r}: use one of {', '.join(WORDS)}")
+        one_of("verdict", self.word, WORDS)
 
     @property
     def n_units(self):

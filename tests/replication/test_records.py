@@ -11,7 +11,7 @@ import pytest
 from wrong import refused, tells
 
 from faithlib import store
-from replication import results
+from replication import records, results
 
 VALUES = pd.DataFrame(
     {"example": np.arange(3, dtype=np.int32), "value": np.array([0.5, np.nan, 1], np.float32)}
@@ -43,7 +43,7 @@ def test_a_variant_is_a_unit_of_its_own(given):
     endings = "json only-masking.json only-masking.parquet parquet"
     assert names(main) == [f"sst.tiny.s1.{end}" for end in endings.split()]
     assert json.loads(other.read_text())["params"]["variant"] == "only-masking"
-    ((unit, given),) = results.expand(
+    ((unit, given),) = records.expand(
         "quick", {"model": "org/tiny"}, {"task": "sst", "seed": 0, "variant": "36-outputs"}
     )
     assert unit == "sst.tiny.s0.36-outputs" and given["scale"] == "quick"
