@@ -13,6 +13,7 @@ from faithlib.scores import one_of
 from replication import sizes
 from replication.cards import HEADER, claim_rows, counts, read_claims, write_cards
 from replication.records import VERDICT_SCALES, check_scale, project_root, scales
+from replication.wording import WORDING
 
 WIDTH = 100
 COMMITTED = "small"  # the scale whose verdicts are committed
@@ -74,13 +75,8 @@ def screen(scale, claims):
     if not (root / report).is_file():
         report = Path("notebooks", paper, "report.ipynb")
     jupyter = os.path.relpath(Path(sys.executable).with_name("jupyter"))
-    lines += [
-        f"Tables:  results/{scale}/<paper>/tables/, with claims.csv and choices.csv beside them",
-        f"Figures: figures/{scale}/<paper>/",
-        f"Claims:  python -m replication {scale} {paper}",
-        f"Open:    {jupyter} lab {report.as_posix()}",
-    ]
-    return "\n".join(lines)
+    places = {"scale": scale, "paper": paper, "jupyter": jupyter, "report": report.as_posix()}
+    return "\n".join([*lines, WORDING["screen"]["end"].format(**places)])
 
 
 def verdict_table(claims):

@@ -96,15 +96,13 @@ def long(by_case):
     """The values that a `Claim` takes, of {(data set, model): Series by seed, or by seed and example}.
 
     >>> long({("sst", "bert"): pd.Series([0.1, 0.2], pd.RangeIndex(2, name="seed"))})
-       seed  value dataset model
-    0     0    0.1     sst  bert
-    1     1    0.2     sst  bert
+      dataset model  seed  value
+    0     sst  bert     0    0.1
+    1     sst  bert     1    0.2
     """
     if not by_case:
         return pd.DataFrame(columns=[*VALUES, "example"])
-    table = pd.concat(by_case.values()).reset_index(name="value")
-    names = [case for case, x in by_case.items() for _ in range(len(x))]
-    return table.join(pd.DataFrame(names, columns=["dataset", "model"]))
+    return pd.concat(by_case, names=["dataset", "model"]).reset_index(name="value")
 
 
 # Intervals ----------------------------------------------------------------------------------------
@@ -173,15 +171,14 @@ def gates(scores, metric="macro_f1"):
         and has no row.
     """
     keys = ["dataset", "model", "seed"]
-    wide = scores.pivot_table("value", keys, "metric", sort=False).reset_index()
-    columns = [*keys, "score", "balanced_accuracy", "classes", "chance"]
-    if metric not in wide:
-        return gate_table(pd.DataFrame(columns=columns))
+    measured = list(dict.fromkeys(["balanced_accuracy", "macro_f1", metric]))
+    wide = scores.pivot_table("value", keys, "metric", sort=False).reindex(columns=measured).reset_index()
     wide["classes"] = [len(TASKS[name].labels) if name in TASKS else 0 for name in wide.dataset]
     wide = wide[(wide.classes > 1) & wide[metric].notna()]
     chance = 0.0 if metric == "mcc" else 1 / wide.classes
-    balanced = wide.reindex(columns=["balanced_accuracy", "macro_f1", metric]).bfill(axis=1).iloc[:, 0]
-    return gate_table(wide.assign(score=wide[metric], balanced_accuracy=balanced, chance=chance)[columns])
+    balanced = wide[measured].bfill(axis=1).iloc[:, 0]
+    wide = wide.assign(score=wide[metric], balanced_accuracy=balanced, chance=chance)
+    return gate_table(wide[[*keys, "score", "balanced_accuracy", "classes", "chance"]])
 
 
 def accepted(values, gate):

@@ -109,8 +109,7 @@ def multiverse(claim: str, main: Verdict, options: dict, grid: dict | None = Non
     agree, equal = _agreement(main, tested)
     whole = _tested({MAIN: main} | tested | named) if named else {}
     counts = (agree, len(tested), equal, len(options) - len(tested), _agreement(main, whole)[0], len(whole))
-    table = pd.DataFrame(rows, columns=CHOICES)
-    return Multiverse(verdict, table, dict(zip(COUNTS, counts, strict=True)))
+    return Multiverse(verdict, pd.DataFrame(rows, columns=CHOICES), dict(zip(COUNTS, counts, strict=True)))
 
 
 def _tested(options):

@@ -112,13 +112,11 @@ class Card:
         A task that only the user has is scored by accuracy; one of another kind is a ValueError.
         """
         row = TASKS.get(task)
-        if row is None:
-            return self.tasks.get(task, Use())
-        if row.kind != self.kind:
+        if row and row.kind != self.kind:
             fitting = ", ".join(t for t in TASKS if TASKS[t].kind == self.kind)
             what = f"task {task!r} holds {row.kind}, and {self.name} explains {self.kind}"
             raise ValueError(f"{what}: use one of {fitting}")
-        return self.tasks.get(task) or Use(row.recipe, row.metric)
+        return self.tasks.get(task, Use(row.recipe, row.metric) if row else Use())
 
     def metric(self, task: str) -> str:
         """The metric that the paper reports for a task; micro F1 of one label a text is accuracy."""

@@ -151,9 +151,8 @@ def ours(layout, folder=None):
     else:
         table = table.assign(ours=table[value])
     table["own_model"] = table.model.map(slug)
-    if "model" in layout.keys:
-        table["model"] = table.own_model.map(lambda name: layout.stands_for.get(name, [name]))
-        table = table.explode("model")
+    table["model"] = table.own_model.map(lambda name: layout.stands_for.get(name, [name]))
+    table = table.explode("model")  # where a layout has no models, one of equal rows is kept below
     table["ours"] *= spec.get("times", 1)
     keys = [key for key in layout.keys if key in table]
     table = table.drop_duplicates([*keys, DEFINITION])
@@ -173,8 +172,7 @@ def cells(layout, folder=None):
     known, own = published(layout), ours(layout, folder)
     definitions = layout.ours.get("definitions", [""])
     known = known.merge(pd.DataFrame({DEFINITION: definitions}), "cross")
-    keys = [key for key in [*layout.keys, DEFINITION] if key in own]
-    table = known.merge(own, "left", keys)
+    table = known.merge(own, "left")  # by the keys that ours has
     table["accepted"] = table.accepted.astype("boolean").fillna(True).astype(bool)
     table["published"] = _like_with_like(layout, table)
     if "dataset" in table:
@@ -194,7 +192,8 @@ def page(layout, folder=None):
     rows = list(dict.fromkeys(key[: len(layout.rows)] for key in texts))
     bodies = []
     for some in _parts(columns, MOST - len(layout.rows)):
-        head = "".join(f"<th>{_words(name)}</th>" for name in [*layout.rows, *map(_joined, some)])
+        heads = [*layout.rows, *(", ".join(map(str, names)) for names in some)]
+        head = "".join(f"<th>{_words(name)}</th>" for name in heads)
         body = ""
         for row in rows:
             values = "".join(f"<td>{texts.get(row + column, '')}</td>" for column in some)
@@ -258,15 +257,13 @@ def show_first(pages: dict, captions: dict[str, str], shown: int = 1) -> None:
     import matplotlib.pyplot as plt
     from IPython.display import Markdown, display
 
-    links = []
-    for number, (stem, figure) in enumerate(pages.items()):
-        if number < shown:
-            show_figure(figure, stem, captions)
-            continue
+    figures = list(pages.items())
+    for stem, figure in figures[:shown]:
+        show_figure(figure, stem, captions)
+    for stem, figure in figures[shown:]:
         save_figure(figure, stem)
         plt.close(figure)
-        links.append(f"[{stem.name}](../../{'/'.join(stem.parts[-4:])}.png)")
-    if links:
+    if links := [f"[{stem.name}](../../{'/'.join(stem.parts[-4:])}.png)" for stem, _ in figures[shown:]]:
         display(Markdown(f"Figures: {', '.join(links)}."))
 
 
@@ -329,10 +326,6 @@ def _cell(layout, part):
         else:
             lines.append(f'<span style="color:{GREY}">{row.ours:.{layout.digits}f}{row.mark}</span>')
     return "<br>".join(dict.fromkeys(lines) if part.ours.isna().all() else lines)
-
-
-def _joined(names):
-    return ", ".join(map(str, names))
 
 
 def _words(name):

@@ -126,12 +126,11 @@ def expand(scale, defaults, row):
     Raises:
         ValueError: no task, model or seed, a scale that is not the config's, a variant that is no slug.
     """
-    parameters = {**defaults, **row}
+    parameters = {"scale": scale} | defaults | row
     if missing := [key for key in ("task", "model", "seed") if key not in parameters]:
         raise ValueError(f"unit {row}: {missing[0]!r} is missing; name task, model and seed")
-    if parameters.get("scale", scale) != scale:
+    if parameters["scale"] != scale:
         raise ValueError(f"unit {row}: scale={parameters['scale']!r} in the config of {scale}; leave it out")
-    parameters["scale"] = scale
     seeds = parameters["seed"] if isinstance(parameters["seed"], list) else [parameters["seed"]]
     for seed in seeds:
         unit = unit_name(parameters["task"], parameters["model"], seed, parameters.get("variant", ""))

@@ -258,8 +258,6 @@ def _is_parameter(name, value):
     if not name[0].islower():
         return False
     if value is None or isinstance(value, (dict, tuple, set, bytes, complex)):
-        fix = "give a text, a number, true, false or a list"
-        raise ValueError(
-            f"parameter {name}={value!r} is a {type(value).__name__}, which no record holds: {fix}"
-        )
+        what = f"parameter {name}={value!r} is a {type(value).__name__}, which no record holds"
+        raise ValueError(f"{what}: give a text, a number, true, false or a list")
     return isinstance(value, (bool, int, float, str, list))
