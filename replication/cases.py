@@ -75,8 +75,6 @@ def somewhere(cases, relation=">", bound=0.0):
     p = _pvalues(cases, relation, bound + direction(relation) * ROUNDING)
     rejected = tuple(name for name, adjusted in _adjusted(p).items() if adjusted <= ALPHA)
     leading = min(tested, key=p.get)
-    level = 1 - 2 * ALPHA / len(cases)
-    low, high = tested[leading].ends(level)
     words = {decide(*case.ends(), relation, bound) for case in tested.values()}
     word, reason = verdicts.HOLDS, ""
     if not rejected and not others and words == {verdicts.FAILS}:
@@ -86,9 +84,9 @@ def somewhere(cases, relation=">", bound=0.0):
         critical = t_quantile(1 - ALPHA / len(cases) / own.looks, own.df)
         count = f"{len(cases)} comparison{'s' * (len(cases) > 1)}"
         reason = f"too few {own.unit}s for {count} (t must exceed {critical:.1f})"
-    ends = {"low": low, "high": high, "borderline": tested[leading].borderline(bound, level)}
-    about = {"word": word, "reason": reason, "shown_on": rejected}
-    return _verdict(tested[leading], cases, relation, bound, verdicts.SOMEWHERE, **ends, **about)
+    first_step = replace(tested[leading], looks=tested[leading].looks * len(cases))
+    about = {"word": word, "reason": reason, "shown_on": rejected, "interval": tested[leading]}
+    return _verdict(first_step, cases, relation, bound, verdicts.SOMEWHERE, **about)
 
 
 def pooled(cases):
@@ -201,11 +199,9 @@ def on_average(cases, relation=">", bound=0.0):
     units, varying = {case.unit for case in within.values()}, within
     cases = {name: steady(case) if case.unit in units else case for name, case in cases.items()}
     within, others = _split(cases)
-    mean = _mean(within)
-    verdict = _verdict(mean, cases, relation, bound, verdicts.ON_AVERAGE)
-    value = _mean_value(cases)
-    if others:
-        verdict = replace(verdict, value_all=value)
+    mean, value = _mean(within), _mean_value(cases)
+    value_all = value if others else math.nan
+    verdict = _verdict(mean, cases, relation, bound, verdicts.ON_AVERAGE, value_all=value_all)
     above, below = _beyond(varying, bound)
     if above and below:
         sides = f"above on {_listed(above, varying)}, below on {_listed(below, varying)}"

@@ -251,7 +251,8 @@ def rows(claim, scale, verdict, cases, over=None, card=None, seeds=None):
     blank = dict.fromkeys(CLAIMS, "") | dict(zip(("claim", "definition", "baseline"), claim.key, strict=True))
     blank |= dict.fromkeys((*COUNTS, "looks", "to_come"), 0) | {"headline": False, "published": math.nan}
     first = blank | (over.verdict if over else verdict).row() | _seeds_of(claim, verdict, cases, seeds or {})
-    first |= {"model": _model(claim, verdict), "headline": key in margins}
+    models = set() if isinstance(claim.values, dict) else {case.model for case in verdict.cases}
+    first |= {"model": models.pop() if len(models) == 1 else "", "headline": key in margins}
     if scale in VERDICT_SCALES:
         first |= over.counts if over else {}
         first["published"], first["published_cases"] = published(claim, verdict, cases)
@@ -304,9 +305,3 @@ def published(claim, verdict, cases):
         worst = min(printed, key=lambda value: direction(claim.relation) * value)
         return worst, datasets[printed.index(worst)]
     return float(np.mean(printed)), ", ".join(datasets)
-
-
-def _model(claim, verdict):
-    """The model in words where all data sets that the verdict rests on have the same, else ""."""
-    models = set() if isinstance(claim.values, dict) else {case.model for case in verdict.cases}
-    return models.pop() if len(models) == 1 else ""

@@ -41,6 +41,9 @@ VERDICT_SCALES = ("small", "base", "paper")  # others have numbers, and no verdi
 RESERVED = ("archive", "benchmarks")  # folders of results/ that are no scale's
 
 
+Folder = pathlib.Path | str
+
+
 class Case(NamedTuple):
     """What a claim is judged on: a data set, the `slug` of a model, a variant, and what is compared there."""
 
@@ -218,7 +221,7 @@ def in_config(results_dir, scale, paper):
 
 
 def load(
-    results_dir: pathlib.Path | str, scale: str, paper: str, variants: tuple[str, ...] | None = ("",)
+    results_dir: Folder, scale: str, paper: str, variants: tuple[str, ...] | None = ("",)
 ) -> tuple[list[dict], pd.DataFrame]:
     """(records, values): the JSON records of all units and their per-example values in one DataFrame.
 
@@ -321,9 +324,7 @@ def _unlike(records):
     return sorted(texts | {f"several contents of {name}" for name in files if files[name] > 1})
 
 
-def load_tables(
-    results_dir: pathlib.Path | str, scale: str, paper: str, records: list[dict], name: str
-) -> pd.DataFrame:
+def load_tables(results_dir: Folder, scale: str, paper: str, records: list[dict], name: str) -> pd.DataFrame:
     """The tables <unit>.<name>.parquet of records that have one, with dataset, model, seed, variant."""
     tables = _tables(project_root() / results_dir / scale / paper, records, f".{name}.parquet")
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()

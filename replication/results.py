@@ -14,7 +14,6 @@ import re
 import time
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import pandas as pd
 
@@ -41,7 +40,7 @@ class Run:
     params: dict
     folder: pathlib.Path  # of the record
     kept: pathlib.Path  # of parts that survive an interruption
-    device: Any  # a torch.device, which this module does not load
+    device: object  # a torch.device, which this module does not load
     dtype: str = "float32"  # what models compute in; of dtype="auto", what it stands for here
     started: float = field(default_factory=time.monotonic)  # which no change of the clock moves
     cpu: float = field(default_factory=store.cpu_seconds)  # at the start
