@@ -17,7 +17,7 @@ from replication import papers, verdicts
 from replication.multiverse import COUNTS, summary
 from replication.records import Case, in_config, project_root, shown, slug
 from replication.seeds import level, planned
-from replication.tables import counted, number
+from replication.tables import counted, number, select
 from replication.verdicts import JOIN, sentence
 from replication.wording import WORDING
 
@@ -71,10 +71,9 @@ def of_headline(claims, headline):
 
     Of a claim that has rows for several models it is the first one.
     """
-    pairs = []
+    pairs, claims = [], claims[claims.headline.astype(bool)]
     for one in headline:
-        same = (claims.definition == one.definition) & (claims.baseline == one.baseline)
-        rows = claims[same & claims.headline.astype(bool)]
+        rows = select(claims, definition=one.definition, baseline=one.baseline)
         rows = rows[(rows.claim == one.claim) | rows.claim.str.startswith(f"{one.claim}, ")]
         pairs.append((one, rows.iloc[0].to_dict() if len(rows) else None))
     return pairs

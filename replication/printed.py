@@ -236,11 +236,9 @@ def show(paper: str, folder: Path | None = None) -> None:
 
     tables = []
     for layout in layouts(paper).values():
-        text = page(layout, folder)
-        if text and not layout.headline:
-            text = f"<details><summary>{layout.number}. {escape(layout.title)}</summary>{text}</details>"
-        if text:
-            display(HTML(text))
+        if text := page(layout, folder):
+            summary = f"<summary>{layout.number}. {escape(layout.title)}</summary>"
+            display(HTML(text if layout.headline else f"<details>{summary}{text}</details>"))
         tables.append(cells(layout, folder).assign(table=layout.name))
     path = (folder or tables_of(paper)) / "printed.csv"
     pd.concat(tables).to_csv(path, index=False, float_format=CSV_FLOAT, lineterminator="\n")
