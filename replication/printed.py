@@ -92,10 +92,11 @@ def layouts(paper):
 
 
 def published(layout):
-    """The published cells of a layout, each once: its keys, printed and text.
+    """The published cells of a layout, each once: its keys, printed, text and published.
 
     A cell that is printed twice with different numbers has both in `text`, "0.42 / 0.44", and the first as
-    `printed`. A CSV that lacks a column of the layout is a ValueError.
+    `printed`. `published` is as printed, or of an average over what ours is over. A CSV that lacks a column
+    of the layout is a ValueError.
     """
     table = papers.published(layout.paper, layout.name)
     lacking = [column for column in [*layout.keys, *layout.where, "value"] if column not in table]
@@ -107,14 +108,10 @@ def published(layout):
         return " / ".join(f"{number:.{layout.digits}f}" for number in numbers.unique())
 
     parts = select(table, **layout.where).groupby(layout.keys, sort=False)
-    flag = parts[layout.average["without"]].any() if layout.average else False
-    table = parts.value.agg(printed="first", text=text).assign(flag=flag).reset_index()
-    over = layout.average.get("over")
-    if over and AVERAGE not in set(table[over]):
-        others = [key for key in layout.keys if key != over]
-        added = table[others].drop_duplicates().assign(**{over: AVERAGE}, printed=np.nan, text="", flag=False)
-        table = pd.concat([table, added], ignore_index=True)
-    return table
+    table = parts.value.agg(printed="first", text=text)
+    if not layout.average:
+        return table.assign(published=table.printed).reset_index()
+    return _with_averages(layout, table.assign(flag=parts[layout.average["without"]].any()).reset_index())
 
 
 def ours(layout, folder=None):
@@ -174,11 +171,11 @@ def cells(layout, folder=None):
     known = known.merge(pd.DataFrame({DEFINITION: definitions}), "cross")
     table = known.merge(own, "left")  # by the keys that ours has
     table["accepted"] = table.accepted.astype("boolean").fillna(True).astype(bool)
-    table["published"] = _like_with_like(layout, table)
+    table["published"] = table.pop("published")
     if "dataset" in table:
         table.loc[table.dataset.isin(layout.unlike), "published"] = np.nan
     table["mark"] = [_mark(row, own, layout.unlike) for row in table.to_dict("records")]
-    return table.drop(columns="flag")
+    return table
 
 
 def page(layout, folder=None):
@@ -265,19 +262,21 @@ def show_first(pages: dict, captions: dict[str, str], shown: int = 1) -> None:
         display(Markdown(f"Figures: {', '.join(links)}."))
 
 
-def _like_with_like(layout, table):
-    """The published value of each cell: of a printed average that over unflagged entries, else as printed."""
-    if not layout.average:
-        return table.printed
+def _with_averages(layout, table):
+    """The published cells, an average in each group: printed or added, and published over unflagged entries."""
     over = layout.average["over"]
     others = [key for key in layout.keys if key != over]
+    if AVERAGE not in set(table[over]):
+        added = table[others].drop_duplicates().assign(**{over: AVERAGE}, printed=np.nan, text="", flag=False)
+        table = pd.concat([table, added], ignore_index=True)
     flagged = table.groupby(["dataset", over]).flag.transform("any")
-    entries = table[(table[over] != AVERAGE) & ~flagged].drop_duplicates(layout.keys)
+    entries = table[(table[over] != AVERAGE) & ~flagged]
     # Not the mean of groups, which sums in another way: the last digit of a CSV would move.
     means = entries.groupby(others).printed.agg(lambda cells: cells.mean()).rename("mean")
     has_copies = table.groupby("dataset").flag.transform("any")
     made_anew = (table[over] == AVERAGE) & (has_copies | table.printed.isna())
-    return table.printed.mask(made_anew, table.merge(means, "left", others)["mean"])
+    values = table.printed.mask(made_anew, table.merge(means, "left", others)["mean"])
+    return table.drop(columns="flag").assign(published=values)
 
 
 def _averages(layout, folder):
@@ -286,7 +285,7 @@ def _averages(layout, folder):
     run = base[base.ours.notna()]
     both, rows = run[run.accepted], []
     failed = set(base.dataset[~base.accepted])
-    for row in published(layout).to_dict("records"):
+    for row in published(layout).drop(columns="published").to_dict("records"):
         names = {key: row[key] for key in layout.keys if row[key] != AVERAGE}
         for definition in base[DEFINITION].unique():
             same = select(both, **names, **{DEFINITION: definition})
@@ -294,7 +293,7 @@ def _averages(layout, folder):
             cell |= {"accepted": True, "own_model": next(iter(same.own_model), np.nan)}
             refused = same.empty and row.get("dataset") in failed
             rows.append(row | cell | {"mark": "†" if refused else _mark(row | cell, run)})
-    return pd.DataFrame(rows).drop(columns="flag")
+    return pd.DataFrame(rows)
 
 
 def _mark(row, own, unlike=()):
