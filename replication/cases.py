@@ -105,12 +105,12 @@ def pooled(cases):
         return cases
     freedom = sum(df for _, df in parts.values())
     variance = sum(df * se**2 * cases[name].n_units for name, (se, df) in parts.items()) / freedom
-    wider = dict(cases)
-    for name in parts:
-        case = cases[name]
+
+    def wider(case):
         second = math.sqrt(variance / case.n_units), freedom
-        wider[name] = replace(case, components=(*case.components, second))
-    return wider
+        return replace(case, components=(*case.components, second))
+
+    return cases | {name: wider(cases[name]) for name in parts}
 
 
 def average(cases):
@@ -136,11 +136,9 @@ def average(cases):
     units = {case.unit for case in several}
     if len(units) > 1 and "seed" in units:
         raise ValueError(f"cases of different units ({', '.join(sorted(units))}): seeds and texts do not mix")
-    parts = [case.components for case in several]
-    components = []
-    for i in range(max(map(len, parts))):
-        components.append(_welch([part[min(i, len(part) - 1)] for part in parts]))
-    components = tuple(dict.fromkeys(components))
+    most = max(len(case.components) for case in several)
+    parts = [case.components + case.components[-1:] * (most - len(case.components)) for case in several]
+    components = tuple(dict.fromkeys(map(_welch, zip(*parts, strict=True))))
     value = float(np.mean([case.value for case in several]))
     unit = units.pop() if len(units) == 1 else "text"
     n_units = min(case.n_units for case in several)

@@ -263,7 +263,7 @@ def show_first(pages: dict, captions: dict[str, str], shown: int = 1) -> None:
 
 
 def _with_averages(layout, table):
-    """The published cells, an average in each group: printed or added, and published over unflagged entries."""
+    """The published cells with an average in each group, printed or added, over its unflagged entries."""
     over = layout.average["over"]
     others = [key for key in layout.keys if key != over]
     if AVERAGE not in set(table[over]):
