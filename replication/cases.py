@@ -237,11 +237,10 @@ def everywhere(cases, relation=">", bound=0.0):
     weakest = max(tested, key=lambda name: tested[name].pvalue(relation, bound))
     unshown = [name for name in cases if words.get(name) != verdicts.HOLDS]
     word = verdicts.FAILS if against else verdicts.UNDECIDED if unshown else verdicts.HOLDS
-    reason = f"violated on {_listed(against, cases)}" if against else ""
-    if word == verdicts.UNDECIDED:
-        reason = f"not shown on {_listed(unshown, cases)}"
+    reasons = {verdicts.FAILS: "violated on " + _listed(against, cases)}
+    reasons[verdicts.UNDECIDED] = "not shown on " + _listed(unshown, cases)
     borderline = any(case.borderline(bound) for case in tested.values())
-    about = {"word": word, "reason": reason, "borderline": borderline}
+    about = {"word": word, "reason": reasons.get(word, ""), "borderline": borderline}
     return _verdict(tested[weakest], cases, relation, bound, verdicts.EVERYWHERE, **about)
 
 
