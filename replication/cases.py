@@ -325,13 +325,13 @@ def _mean_value(cases):
     return float(np.mean(values)) if values else math.nan
 
 
-def _verdict(interval, cases, relation, bound, quantifier, **changes):
-    """The verdict of an interval that stands for several cases; what else it says is in `changes`."""
+def _verdict(decisive, cases, relation, bound, quantifier, **changes):
+    """The verdict of a decisive interval that stands for several cases; what else it says is in `changes`."""
     within, others = _split(cases)
     about = {"units": tuple(case.n_units for case in within.values()), "cases": tuple(within)}
     about |= {"failing_cases": failing_cases(cases, relation, bound), "other_cases": tuple(others)}
     about["quantifier"] = quantifier if len(cases) > 1 else ""
-    return replace(judge(interval, relation, bound), **about, **changes)
+    return replace(judge(decisive, relation, bound), **about, **changes)
 
 
 def _untested(cases, relation, bound):
