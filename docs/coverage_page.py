@@ -21,7 +21,7 @@ from gallery_page import anchor, title  # noqa: E402
 from faithlib.report.markdown import table  # noqa: E402
 from faithlib.report.style import cell_text, dataset_title, model_title  # noqa: E402
 from faithlib.tasks.table import TASKS  # noqa: E402
-from replication import papers, printed, records, results, sizes  # noqa: E402
+from replication import papers, printed, records, sizes  # noqa: E402
 
 PAGE = """(coverage)=
 # Coverage
@@ -236,7 +236,7 @@ def at_small(paper, task, model):
 @cache
 def grid_units(scale, paper):
     """The parameters of each unit of config/<scale>.yaml, without those of a variant."""
-    _, units = results.in_config(ROOT / "results", scale, paper)
+    _, units = records.in_config(ROOT / "results", scale, paper)
     return [parameters for parameters in units.values() if not parameters.get("variant")]
 
 

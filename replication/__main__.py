@@ -9,14 +9,12 @@ from pathlib import Path
 import pandas as pd
 
 from faithlib.report.io import save_figure
+from faithlib.scores import one_of
 from replication import sizes
-from replication.cards import counts, read_claims, write_cards
-from replication.multiverse import summary
-from replication.records import VERDICT_SCALES, check_scale, scales
-from replication.results import project_root
-from replication.verdicts import sentence
+from replication.cards import HEADER, claim_rows, counts, read_claims, write_cards
+from replication.records import VERDICT_SCALES, check_scale, project_root, scales
+from replication.wording import WORDING
 
-WIDTHS = {"claim": 42, "value": 7, "interval": 17, "published": 9}
 WIDTH = 100
 COMMITTED = "small"  # the scale whose verdicts are committed
 
@@ -33,15 +31,13 @@ def main(arguments=None):
     if options.cards and options.scale not in VERDICT_SCALES:
         raise ValueError(f"scale {options.scale!r} has no verdicts: use one of {', '.join(VERDICT_SCALES)}")
     claims = claims_of(options.scale)
-    if not claims and options.scale not in scales():
-        raise ValueError(f"scale {options.scale!r} is unknown: use one of {', '.join(scales())}")
     if not claims:
+        one_of("scale", options.scale, scales())
         fix = f"run `make results SCALE={options.scale}` first"
         raise FileNotFoundError(f"results/{options.scale} has no results: {fix}")
     papers = list(claims) if options.papers == ["all"] else options.papers
-    if unknown := [paper for paper in papers if paper not in claims]:
-        raise ValueError(f"paper {unknown[0]!r} has no claims here: use one of {', '.join(claims)}")
     for paper in papers:
+        one_of(f"paper with claims at scale {options.scale}", paper, claims)
         print(f"\n{paper} ({options.scale} scale)\n\n{verdict_table(claims[paper])}")
     if not papers:
         print(screen(options.scale, claims))
@@ -79,34 +75,18 @@ def screen(scale, claims):
     if not (root / report).is_file():
         report = Path("notebooks", paper, "report.ipynb")
     jupyter = os.path.relpath(Path(sys.executable).with_name("jupyter"))
-    lines += [
-        f"Tables:  results/{scale}/<paper>/tables/, with claims.csv and choices.csv beside them",
-        f"Figures: figures/{scale}/<paper>/",
-        f"Claims:  python -m replication {scale} {paper}",
-        f"Open:    {jupyter} lab {report.as_posix()}",
-    ]
-    return "\n".join(lines)
+    places = {"scale": scale, "paper": paper, "jupyter": jupyter, "report": report.as_posix()}
+    return "\n".join([*lines, WORDING["screen"]["end"].format(**places)])
 
 
 def verdict_table(claims):
-    """The claims, from `cards.read_claims`, as text of at most 100 columns: two lines a claim or more."""
+    """The claims, from `cards.read_claims`, as text of at most 100 columns: what a card's table says."""
     lines = []
-    for (definition, baseline), part in claims.groupby(["definition", "baseline"], sort=False):
-        about = f"definition: {definition}" + f", random baseline: {baseline}" * (baseline != "none")
-        lines += ["", about, _line(WIDTHS), "-" * WIDTH]
-        for row in part.itertuples():
-            first, *rest = textwrap.wrap(row.claim, WIDTHS["claim"])
-            interval = f"[{row.ci_low:.3f}, {row.ci_high:.3f}]" if row.ci_low == row.ci_low else ""
-            published = f"{row.published:.3f}" if row.published == row.published else ""
-            cells = first, f"{row.value:.3f}", interval, published
-            lines += [_line(cells), *(f"  {line}" for line in rest)]
-            verdict = "; ".join(filter(None, [sentence(row._asdict()), summary(row._asdict())]))
-            lines += textwrap.wrap(verdict, WIDTH - 4, initial_indent="    ", subsequent_indent="    ")
-    return "\n".join(lines[1:])
-
-
-def _line(cells):
-    return " ".join(f"{cell:<{width}}" for cell, width in zip(cells, WIDTHS.values(), strict=True)).rstrip()
+    for claim, *cells in claim_rows(claims):
+        said = [f"{head}: {cell}" for head, cell in zip(HEADER[1:], cells, strict=True) if cell]
+        lines += textwrap.wrap(claim, WIDTH)
+        lines += textwrap.wrap("; ".join(said), WIDTH, initial_indent="    ", subsequent_indent="    ")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

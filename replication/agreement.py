@@ -11,7 +11,6 @@ from replication import printed
 
 LEAST = 5  # cells; fewer have numbers and no interval
 RESAMPLES = 999
-COLUMNS = ["paper", "table", "definition", "cells", "of", "at_chance"]
 
 
 def agreement(paper: str, folder: Path | None = None) -> pd.DataFrame:
@@ -28,13 +27,17 @@ def agreement(paper: str, folder: Path | None = None) -> pd.DataFrame:
     rows = []
     for layout in printed.layouts(paper).values():
         table = printed.cells(layout, folder)
+        others = [key for key in layout.keys if key != layout.pairs]  # all keys where nothing is compared
         for definition, part in table.groupby(printed.DEFINITION, sort=False):
             counted = part[part.ours.notna() & part.published.notna() & (part.mark == "")]
             row = {"paper": paper, "table": layout.number, "definition": definition, "cells": len(counted)}
             row |= {"of": int(part.printed.notna().sum()), "at_chance": int((part.mark == "†").sum())}
-            rows.append(row | _statistics(counted, layout))
-    ends = [f"{name}{end}" for name in STATISTICS for end in ("", "_low", "_high")]
-    return pd.DataFrame(rows, columns=[*COLUMNS, *ends])
+            group = counted.groupby(others, sort=False).ngroup() if others else np.zeros(len(counted))
+            values = counted.published.to_numpy(float), counted.ours.to_numpy(float), np.asarray(group)
+            for name, statistic in STATISTICS.items():
+                row[name], row[f"{name}_low"], row[f"{name}_high"] = _with_interval(statistic, values)
+            rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def same_order(published, ours, group):
@@ -50,18 +53,6 @@ def same_order(published, ours, group):
     first, second = first[pairs], second[pairs]
     same = np.sign(published[first] - published[second]) * np.sign(ours[first] - ours[second])
     return ((same + 1) / 2).mean() if len(same) else np.nan
-
-
-def _statistics(table, layout):
-    """{statistic, _low, _high} of the cells that count."""
-    others = [key for key in layout.keys if key != layout.pairs]
-    group = table.groupby(others, sort=False).ngroup() if layout.pairs and others else np.zeros(len(table))
-    values = table.published.to_numpy(float), table.ours.to_numpy(float), np.asarray(group)
-    row = {}
-    for name, statistic in STATISTICS.items():
-        if name != "pairs" or layout.pairs:
-            row[name], row[f"{name}_low"], row[f"{name}_high"] = _with_interval(statistic, values)
-    return row
 
 
 def _with_interval(statistic, values):

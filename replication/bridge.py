@@ -30,10 +30,11 @@ import pandas as pd
 
 from faithlib.report.display import show_figure
 from faithlib.report.style import ROLES
+from faithlib.scores import one_of
 from replication import papers
-from replication.printed import having, tables_of
-from replication.results import project_root
-from replication.tables import number
+from replication.printed import tables_of
+from replication.records import project_root
+from replication.tables import number, select
 from replication.wording import WORDING
 
 CHOICES, CAPTION = WORDING["bridge"]["choices"], WORDING["captions"]["bridge"]
@@ -68,6 +69,7 @@ class Bridge:
     def explained(self):
         """What the steps explain of the difference, by choice, the largest first: a Series."""
         steps = pd.DataFrame(self.steps, columns=["choice", "what", "by"])
+        steps["choice"] = steps.what.where(steps.choice.isin(self.unknown), steps.choice)  # of a part
         return steps.groupby("choice", sort=False).by.sum().sort_values(key=lambda by: -by.abs())
 
     def sentence(self):
@@ -88,7 +90,9 @@ class Bridge:
         text = f"Published {published}, ours {ours}: a gap of {gap}. Measured choices {said}. "
         if abs(self.left) <= self.margin:
             return f"{text}With them the published value is reached."
-        unknown = f" (not measured: {', '.join(self.unknown)})" if self.unknown else ""
+        measured = {choice for choice, _, _ in self.steps}
+        rest = ", ".join(f"other {choice}" if choice in measured else choice for choice in self.unknown)
+        unknown = f" (not measured: {rest})" if rest else ""
         return f"{text}Unexplained: {number(self.left)}{unknown}."
 
     def table(self):
@@ -140,8 +144,7 @@ def of_entry(entry, paper, folder):
     printed, ours = (spec | {"where": everywhere | spec["where"]} for spec in specs)
     values = _value(ours, paper, folder), _value(printed, paper, folder)
     for step in entry.get("steps", []):
-        if step["choice"] not in CHOICES:
-            raise ValueError(f"{paper}, step {step['choice']!r}: use one of {', '.join(CHOICES)}")
+        one_of(f"{paper}/published/bridge.yaml: choice", step["choice"], CHOICES)
         changed = {"value": "value"} | ours | {n: step[n] for n in ("table", "value", "place") if n in step}
         where = everywhere if "table" in step else ours["where"]
         after = _value(changed | {"where": where | step["to"]}, paper, folder)
@@ -193,9 +196,9 @@ def _words(row):
 def _value(spec, paper, folder):
     """The mean of a column over the rows of `where`, less that of the rows `minus`; NaN without a row."""
     table, where, column = _read(spec, paper, folder), spec["where"], spec.get("value", "value")
-    value = having(table, where)[column].mean()
+    value = select(table, **where)[column].mean()
     if "minus" in spec:
-        value -= having(table, where | spec["minus"])[column].mean()
+        value -= select(table, **where | spec["minus"])[column].mean()
     return float(value * spec.get("times", 1))
 
 

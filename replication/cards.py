@@ -15,10 +15,9 @@ from faithlib.tasks.files import task_slug
 from faithlib.tasks.table import TASKS
 from replication import papers, verdicts
 from replication.multiverse import COUNTS, summary
-from replication.records import Case
-from replication.results import in_config, project_root, shown, slug
+from replication.records import Case, in_config, project_root, shown, slug
 from replication.seeds import level, planned
-from replication.tables import counted, number
+from replication.tables import counted, number, select
 from replication.verdicts import JOIN, sentence
 from replication.wording import WORDING
 
@@ -34,7 +33,7 @@ HEADER, HEADLINE_HEADER = WORDING["headers"]["claims"], WORDING["headers"]["head
 WHOLE = ("n_units", "most_units", "looks", "to_come", *COUNTS)
 NUMBERS = ("value", "ci_low", "ci_high", "published", "p_holm", *WHOLE)  # where "" is NaN
 KEYS = ["claim", "definition", "baseline", "headline"]
-SQUARES, SEVERAL = WORDING["squares"], WORDING["several"]  # of one claim, of several
+SQUARES = WORDING["squares"]
 NO_RECORD = "🔲"
 
 
@@ -72,10 +71,9 @@ def of_headline(claims, headline):
 
     Of a claim that has rows for several models it is the first one.
     """
-    pairs = []
+    pairs, claims = [], claims[claims.headline.astype(bool)]
     for one in headline:
-        same = (claims.definition == one.definition) & (claims.baseline == one.baseline)
-        rows = claims[same & claims.headline.astype(bool)]
+        rows = select(claims, definition=one.definition, baseline=one.baseline)
         rows = rows[(rows.claim == one.claim) | rows.claim.str.startswith(f"{one.claim}, ")]
         pairs.append((one, rows.iloc[0].to_dict() if len(rows) else None))
     return pairs
@@ -101,18 +99,15 @@ def in_words(words_of_claims, claimed):
     >>> in_words(["holds", "holds", "depends"], "3 claims")
     '**Of 3 claims, 2 hold and 1 depends on a choice.**'
     """
-    parts = []
-    for count, word, words in _counted(words_of_claims):
-        verb = "" if word in SEVERAL else "are " if count > 1 else "is "
-        parts.append(f"{count} {verb}{words}{' on a choice' if word == verdicts.DEPENDS else ''}")
+    parts = _counted(words_of_claims)
     listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
     return f"**Of {claimed}, {listed}.**"
 
 
 def _counted(words_of_claims):
-    """[(how many, verdict, the verdict in words that fit so many)] in the order of WORDS."""
+    """["2 hold", "1 is undecided"]: how many claims have which verdict, in the order of WORDS."""
     of = Counter(words_of_claims)
-    return [(of[w], w, SEVERAL.get(w, w) if of[w] > 1 else w) for w in verdicts.WORDS if of[w]]
+    return [f"{of[w]} {WORDING['several' if of[w] > 1 else 'one'][w]}" for w in verdicts.WORDS if of[w]]
 
 
 def headline_table(claims, headline):
@@ -122,23 +117,22 @@ def headline_table(claims, headline):
         if row is None:
             rows.append([f"{NO_RECORD} no record yet", labelled(one.claim), "", "", ""])
             continue
-        asked = f" {row['verdict']}"
-        if row["verdict"] == verdicts.DEPENDS:
-            asked += f" on {row['depends_on'].replace(JOIN, ', ')}"
-        elif row["verdict"] == verdicts.UNDECIDED:
-            crossed = row["reason"] == verdicts.OPEN and pd.notna(row.get("threshold"))
-            asked += f": interval contains {row['threshold']:g}" if crossed else f": {row['reason']}"
-        elif row["reason"]:
+        asked, threshold = f" {verdicts.in_full(row)}", row.get("threshold", math.nan)
+        if row["reason"] == verdicts.OPEN and pd.notna(threshold):
+            asked += f": interval contains {threshold:g}"
+        elif row["reason"] and row["verdict"] != verdicts.DEPENDS:
             asked += f": {row['reason']}"
+        elif threshold:
+            asked += f"; threshold {threshold:g}" * pd.notna(threshold)
         if row["within_margin"] == verdicts.YES:
-            asked += f"; effect within ±{one.margin:g}"
+            asked += f"; no larger than ±{one.margin:g}"
         elif row["at_least_half"] == verdicts.NO and row["verdict"] != verdicts.FAILS:
             opposite = row["value"] * row["published"] < 0
             asked += "; opposite sign" if opposite else "; less than half the published"
-        if row["published"] < row.get("threshold", math.nan):
+        if row["published"] < threshold:
             asked += "; the paper's own number contradicts it"
         verdict, on = SQUARES[row["verdict"]] + labelled(asked), _cases(row["cases"], IN_A_ROW)
-        rows.append([verdict, labelled(one.claim), number(row["published"]), _ours(row), on])
+        rows.append([verdict, labelled(one.claim), _published(row), _ours(row), on])
     return _filled(HEADLINE_HEADER, rows)
 
 
@@ -161,16 +155,21 @@ def strip(claims, headline):
 
 
 def claims_table(claims):
-    """Every claim beside what the paper published, ours and the verdict: a table without empty columns.
+    """The `claim_rows` as a table of Markdown without empty columns."""
+    return _filled(HEADER, claim_rows(claims))
 
-    claims: DataFrame with the columns `replication.claims.CLAIMS`; with `p_holm`, it has a column too.
+
+def claim_rows(claims):
+    """Every claim beside what the paper published, ours and the verdict: cells, as HEADER names them.
+
+    claims: DataFrame with the columns `replication.claims.CLAIMS`, and `p_holm` where the claims have one.
     """
     rows = []
     for (definition, baseline), part in claims.groupby(["definition", "baseline"], sort=False):
         if about := _about(definition, baseline, claims):
             rows.append([f"*{about}*", *[""] * (len(HEADER) - 1)])
-        rows += map(_cells, part.itertuples())
-    return _filled(HEADER, rows)
+        rows += map(_cells, part.to_dict("records"))
+    return rows
 
 
 def claims_tables(claims: pd.DataFrame) -> str:
@@ -233,18 +232,17 @@ def _claimed(folder, headline):
 def _models(folder, records, headline):
     """[models and data of the headline claims, the paper's models that were not run]; [] if it lists none."""
     _, of_paper = in_config(folder.parents[1], "paper", folder.name)
-    ours = [row["model"] for _, row in headline if row]
-    if not all(ours):  # a claim about several models
-        ours = [record["params"]["model"] for record in records if record["params"].get("model")]
-    names = ours, [unit["model"] for unit in of_paper.values()]
-    ours, theirs = (list(dict.fromkeys(model_title(slug(name)) for name in some)) for some in names)
-    if not ours or not theirs:
+    theirs = dict.fromkeys(model_title(slug(unit["model"])) for unit in of_paper.values())
+    named = [case for _, row in headline if row for case in row["cases"].split(JOIN)]
+    datasets, tested = {re.split("[ :]", case)[0] for case in named}, {}
+    for case in (Case.of(record["params"]) for record in records if record["params"].get("model")):
+        if case.dataset in datasets:
+            tested.setdefault(model_title(case.model), {})[dataset_title(case.dataset)] = True
+    if not tested or not theirs:
         return []
-    absent = ", ".join(name for name in theirs if name not in ours)
-    cases = [case.split(" ")[0] for _, row in headline if row for case in row["cases"].split(JOIN)]
-    on = ", ".join(map(dataset_title, dict.fromkeys(case for case in cases if case in TASKS)))
-    about = f"**Tested on** {', '.join(ours)}" + f" on {on}" * bool(on)
-    return [f"{about}." + f" Not run: {absent}." * bool(absent)]
+    absent = ", ".join(name for name in theirs if name not in tested)
+    on = "; ".join(f"{model} on {', '.join(titles)}" for model, titles in tested.items())
+    return [f"**Tested on** {on}." + f" Not run: {absent}." * bool(absent)]
 
 
 def _picture(folder):
@@ -266,10 +264,10 @@ def counts(claims):
 
     >>> rows = pd.DataFrame({"claim": ["a", "a", "b", "b"], "definition": ["paper"] * 3 + ["released"]})
     >>> counts(rows.assign(verdict=["holds", "depends", "not tested", "holds"]))
-    '1 holds, 1 not tested'
+    '1 holds, 1 is not tested'
     """
     first = claims[(claims.definition == claims.definition.iloc[0]) & (claims.verdict != "")]
-    return ", ".join(f"{n} {words}" for n, _, words in _counted(first.drop_duplicates("claim").verdict))
+    return ", ".join(_counted(first.drop_duplicates("claim").verdict))
 
 
 def finding(row):
@@ -281,13 +279,15 @@ def finding(row):
     >>> finding(row | {"looks": 1, "model": "", "not_shown_with": "ties; sign"}).split("; ")[1]
     'undecided with another choice of ties or sign.'
     """
-    published = "" if math.isnan(row["published"]) else f"published {number(row['published'])}, "
+    published = "" if math.isnan(row["published"]) else f"published {_published(row)}, "
+    on = f" on {_cases(row['cases'], IN_A_ROW)}" if row["cases"] else ""
     model = f" with {model_title(row['model'])}" if row["model"] else ""
     depends = row["verdict"] == verdicts.DEPENDS
     word = row["verdict"].capitalize() + " on a choice left open" * depends
+    reason = f" ({row['reason']})" if row["verdict"] == verdicts.UNDECIDED else ""
     turned = row.get("otherwise" if depends else "not_shown_with", "").replace("; ", " or ")
     other = ("; with " if depends else "; undecided with another choice of ") + turned if turned else ""
-    return f"{SQUARES[row['verdict']]} **{word}**: {published}ours {_ours(row)}{model}{other}."
+    return f"{SQUARES[row['verdict']]} **{word}**{reason}: {published}ours {_ours(row)}{on}{model}{other}."
 
 
 def with_counts(text, folder):
@@ -390,19 +390,24 @@ def _about(definition, baseline, claims):
 
 
 def _cells(row):
-    cells = row._asdict()
-    verdict = labelled(sentence(cells)) + (", borderline" if row.borderline else "")
-    if row.failing_cases and row.quantifier == verdicts.ON_AVERAGE:
-        verdict += f"; the estimate fails on {_cases(row.failing_cases)}"
-    of = _cases(row.published_cases)  # where nothing is published "", or "none for" these
-    on = "" if row.published_cases == row.cases else f" on {of}"
-    published = of if math.isnan(row.published) else number(row.published) + on
-    p = getattr(row, "p_holm", math.nan)
+    verdict = labelled(sentence(row)) + (", borderline" if row["borderline"] else "")
+    if row["failing_cases"] and row["quantifier"] == verdicts.ON_AVERAGE:
+        verdict += f"; the estimate fails on {_cases(row['failing_cases'])}"
+    p = row.get("p_holm", math.nan)
     holm = "" if math.isnan(p) else f"{p:.3f}" if p >= 0.001 else "< 0.001"
-    options = "" if row.verdict == verdicts.UNTESTED else summary(cells)
-    others = "without an interval: " * bool(row.cases and row.other_cases) + _cases(row.other_cases)
-    data = "; ".join(filter(None, [_cases(row.cases), others]))
-    return labelled(row.claim), verdict, _ours(cells), published, data, holm, options
+    options = "" if row["verdict"] == verdicts.UNTESTED else summary(row)
+    others = "without an interval: " * bool(row["cases"] and row["other_cases"]) + _cases(row["other_cases"])
+    data = "; ".join(filter(None, [_cases(row["cases"]), others]))
+    return labelled(row["claim"]), verdict, _ours(row), _published(row), data, holm, options
+
+
+def _published(row):
+    """The published value, with its data sets if ours has others; without a value "", or "none for" these."""
+    on = _cases(row["published_cases"])
+    if math.isnan(row["published"]):
+        return on
+    same = row["published_cases"].replace(", ", JOIN) == row["cases"]
+    return number(row["published"]) + f" on {on}" * (not same)
 
 
 def _ours(row):

@@ -75,8 +75,6 @@ def somewhere(cases, relation=">", bound=0.0):
     p = _pvalues(cases, relation, bound + direction(relation) * ROUNDING)
     rejected = tuple(name for name, adjusted in _adjusted(p).items() if adjusted <= ALPHA)
     leading = min(tested, key=p.get)
-    level = 1 - 2 * ALPHA / len(cases)
-    low, high = tested[leading].ends(level)
     words = {decide(*case.ends(), relation, bound) for case in tested.values()}
     word, reason = verdicts.HOLDS, ""
     if not rejected and not others and words == {verdicts.FAILS}:
@@ -86,9 +84,9 @@ def somewhere(cases, relation=">", bound=0.0):
         critical = t_quantile(1 - ALPHA / len(cases) / own.looks, own.df)
         count = f"{len(cases)} comparison{'s' * (len(cases) > 1)}"
         reason = f"too few {own.unit}s for {count} (t must exceed {critical:.1f})"
-    ends = {"low": low, "high": high, "borderline": tested[leading].borderline(bound, level)}
-    about = {"word": word, "reason": reason, "shown_on": rejected}
-    return _verdict(tested[leading], cases, relation, bound, verdicts.SOMEWHERE, **ends, **about)
+    first_step = replace(tested[leading], looks=tested[leading].looks * len(cases))
+    about = {"word": word, "reason": reason, "shown_on": rejected, "interval": tested[leading]}
+    return _verdict(first_step, cases, relation, bound, verdicts.SOMEWHERE, **about)
 
 
 def pooled(cases):
@@ -107,12 +105,12 @@ def pooled(cases):
         return cases
     freedom = sum(df for _, df in parts.values())
     variance = sum(df * se**2 * cases[name].n_units for name, (se, df) in parts.items()) / freedom
-    wider = dict(cases)
-    for name in parts:
-        case = cases[name]
+
+    def wider(case):
         second = math.sqrt(variance / case.n_units), freedom
-        wider[name] = replace(case, components=(*case.components, second))
-    return wider
+        return replace(case, components=(*case.components, second))
+
+    return cases | {name: wider(cases[name]) for name in parts}
 
 
 def average(cases):
@@ -138,11 +136,9 @@ def average(cases):
     units = {case.unit for case in several}
     if len(units) > 1 and "seed" in units:
         raise ValueError(f"cases of different units ({', '.join(sorted(units))}): seeds and texts do not mix")
-    parts = [case.components for case in several]
-    components = []
-    for i in range(max(map(len, parts))):
-        components.append(_welch([part[min(i, len(part) - 1)] for part in parts]))
-    components = tuple(dict.fromkeys(components))
+    most = max(len(case.components) for case in several)
+    parts = [case.components + case.components[-1:] * (most - len(case.components)) for case in several]
+    components = tuple(dict.fromkeys(map(_welch, zip(*parts, strict=True))))
     value = float(np.mean([case.value for case in several]))
     unit = units.pop() if len(units) == 1 else "text"
     n_units = min(case.n_units for case in several)
@@ -201,23 +197,20 @@ def on_average(cases, relation=">", bound=0.0):
     units, varying = {case.unit for case in within.values()}, within
     cases = {name: steady(case) if case.unit in units else case for name, case in cases.items()}
     within, others = _split(cases)
-    mean = _mean(within)
-    verdict = _verdict(mean, cases, relation, bound, verdicts.ON_AVERAGE)
-    value = _mean_value(cases)
-    if others:
-        verdict = replace(verdict, value_all=value)
+    mean, value = _mean(within), _mean_value(cases)
+    value_all = value if others else math.nan
+    verdict = _verdict(mean, cases, relation, bound, verdicts.ON_AVERAGE, value_all=value_all)
     above, below = _beyond(varying, bound)
     if above and below:
         sides = f"above on {_listed(above, varying)}, below on {_listed(below, varying)}"
         return replace(verdict, word=verdicts.DEPENDS, depends_on=("the data set",), reason=sides)
-    kind = ""
     if judge(_mean(varying), relation, bound).word != verdict.word:
         kind = "whose values are all equal"
     elif others and satisfies(value, relation, bound) != satisfies(mean.value, relation, bound):
         enough = any(case.unit == "seed" and case.n_units >= FEWEST_UNITS for case in others.values())
         few = mean.unit == "seed" and not enough
         kind = f"with fewer than {FEWEST_UNITS} seeds" if few else "without an interval"
-    if not kind:
+    else:
         return verdict
     return replace(verdict, word=verdicts.UNDECIDED, reason=f"depends on data sets {kind}")
 
@@ -244,11 +237,10 @@ def everywhere(cases, relation=">", bound=0.0):
     weakest = max(tested, key=lambda name: tested[name].pvalue(relation, bound))
     unshown = [name for name in cases if words.get(name) != verdicts.HOLDS]
     word = verdicts.FAILS if against else verdicts.UNDECIDED if unshown else verdicts.HOLDS
-    reason = f"violated on {_listed(against, cases)}" if against else ""
-    if word == verdicts.UNDECIDED:
-        reason = f"not shown on {_listed(unshown, cases)}"
+    reasons = {verdicts.FAILS: "violated on " + _listed(against, cases)}
+    reasons[verdicts.UNDECIDED] = "not shown on " + _listed(unshown, cases)
     borderline = any(case.borderline(bound) for case in tested.values())
-    about = {"word": word, "reason": reason, "borderline": borderline}
+    about = {"word": word, "reason": reasons.get(word, ""), "borderline": borderline}
     return _verdict(tested[weakest], cases, relation, bound, verdicts.EVERYWHERE, **about)
 
 
@@ -333,13 +325,13 @@ def _mean_value(cases):
     return float(np.mean(values)) if values else math.nan
 
 
-def _verdict(interval, cases, relation, bound, quantifier, **changes):
-    """The verdict of an interval that stands for several cases; what else it says is in `changes`."""
+def _verdict(decisive, cases, relation, bound, quantifier, **changes):
+    """The verdict of a decisive interval that stands for several cases; what else it says is in `changes`."""
     within, others = _split(cases)
     about = {"units": tuple(case.n_units for case in within.values()), "cases": tuple(within)}
     about |= {"failing_cases": failing_cases(cases, relation, bound), "other_cases": tuple(others)}
     about["quantifier"] = quantifier if len(cases) > 1 else ""
-    return replace(judge(interval, relation, bound), **about, **changes)
+    return replace(judge(decisive, relation, bound), **about, **changes)
 
 
 def _untested(cases, relation, bound):

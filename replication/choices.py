@@ -25,8 +25,7 @@ def show_options(choices: pd.DataFrame, scale: str, folder: Path, baseline: str 
     folder: where it is saved, figures/<scale>/<paper>.
     """
     headline = [one.claim for one in papers.headline(folder.name)]
-    figure = options_figure(choices, scale, baseline, headline)
-    if figure is not None:
+    if (figure := options_figure(choices, scale, baseline, headline)) is not None:
         show_figure(figure, folder / NAME, {NAME: CAPTION})
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
+from faithlib.scores import one_of
 from faithlib.statistics import direction, interval_from_table
 from faithlib.statistics.gates import gate_table
 from faithlib.tasks.table import TASKS, generated
@@ -29,8 +30,7 @@ from replication.verdicts import JOIN, ROW, Verdict, at_least_half, within_margi
 
 CLAIMS = ["claim", "model", "definition", "baseline", "headline", *ROW, *COUNTS, "at_least_half",
           "within_margin", "looks", "to_come", "device", "published", "published_cases"]  # fmt: skip
-UNSAID = ("verdict", "reason", "depends_on", "not_shown_with", "shown_on", "failing_cases", "at_least_half",
-          "within_margin", "device")  # fmt: skip
+UNSAID = ("verdict", "reason", "depends_on", "not_shown_with", "shown_on", "failing_cases", "device")
 VALUES = ["dataset", "model", "seed", "value"]  # columns of a claim's values
 QUANTIFIERS = {"on average": on_average, "somewhere": somewhere, "everywhere": everywhere}
 
@@ -81,9 +81,7 @@ class Claim:
     rivals: dict = field(default_factory=dict)
 
     def __post_init__(self):
-        if self.quantifier not in QUANTIFIERS:
-            names = ", ".join(QUANTIFIERS)
-            raise ValueError(f"claim {self.claim!r} is {self.quantifier!r}: use one of {names}")
+        one_of(f"claim {self.claim!r}: quantifier", self.quantifier, QUANTIFIERS)
         wanted = {*VALUES} | ({"example"} if self.design != "seeds" else set())
         if not isinstance(self.values, dict) and (missing := ", ".join(sorted(wanted - {*self.values}))):
             raise ValueError(f"the values of claim {self.claim!r} have no column {missing}")
@@ -98,15 +96,13 @@ def long(by_case):
     """The values that a `Claim` takes, of {(data set, model): Series by seed, or by seed and example}.
 
     >>> long({("sst", "bert"): pd.Series([0.1, 0.2], pd.RangeIndex(2, name="seed"))})
-       seed  value dataset model
-    0     0    0.1     sst  bert
-    1     1    0.2     sst  bert
+      dataset model  seed  value
+    0     sst  bert     0    0.1
+    1     sst  bert     1    0.2
     """
     if not by_case:
         return pd.DataFrame(columns=[*VALUES, "example"])
-    table = pd.concat(by_case.values()).reset_index(name="value")
-    names = [case for case, x in by_case.items() for _ in range(len(x))]
-    return table.join(pd.DataFrame(names, columns=["dataset", "model"]))
+    return pd.concat(by_case, names=["dataset", "model"]).reset_index(name="value")
 
 
 # Intervals ----------------------------------------------------------------------------------------
@@ -175,15 +171,14 @@ def gates(scores, metric="macro_f1"):
         and has no row.
     """
     keys = ["dataset", "model", "seed"]
-    wide = scores.pivot_table("value", keys, "metric", sort=False).reset_index()
-    columns = [*keys, "score", "balanced_accuracy", "classes", "chance"]
-    if metric not in wide:
-        return gate_table(pd.DataFrame(columns=columns))
+    measured = list(dict.fromkeys(["balanced_accuracy", "macro_f1", metric]))
+    wide = scores.pivot_table("value", keys, "metric", sort=False).reindex(columns=measured).reset_index()
     wide["classes"] = [len(TASKS[name].labels) if name in TASKS else 0 for name in wide.dataset]
     wide = wide[(wide.classes > 1) & wide[metric].notna()]
     chance = 0.0 if metric == "mcc" else 1 / wide.classes
-    balanced = wide.reindex(columns=["balanced_accuracy", "macro_f1", metric]).bfill(axis=1).iloc[:, 0]
-    return gate_table(wide.assign(score=wide[metric], balanced_accuracy=balanced, chance=chance)[columns])
+    balanced = wide[measured].bfill(axis=1).iloc[:, 0]
+    wide = wide.assign(score=wide[metric], balanced_accuracy=balanced, chance=chance)
+    return gate_table(wide[[*keys, "score", "balanced_accuracy", "classes", "chance"]])
 
 
 def accepted(values, gate):
@@ -251,30 +246,28 @@ def rows(claim, scale, verdict, cases, over=None, card=None, seeds=None):
         List of dicts. A claim on average whose interval leaves out data sets with one or two seeds has a
         second row, the mean of all data sets, without an interval or verdict.
     """
-    names = dict(zip(("claim", "definition", "baseline"), claim.key, strict=True))
-    headline = card.headline if card else ()
-    margin = {(h.claim, h.definition, h.baseline): h.margin for h in headline}
+    margins = {(h.claim, h.definition, h.baseline): h.margin for h in (card.headline if card else ())}
     key = (claim.instance_of or claim.claim, claim.definition, claim.baseline)
-    names |= {"model": _model(claim, verdict), "headline": key in margin}
-    has_verdicts = scale in VERDICT_SCALES
-    value, of = published(claim, verdict, cases) if has_verdicts else (math.nan, "")
-    first = names | (over.verdict if over else verdict).row()
-    first |= over.counts if over else dict.fromkeys(COUNTS, 0)
-    first |= {"published": value, "published_cases": of, "at_least_half": "", "within_margin": ""}
-    first |= _seeds_of(claim, verdict, cases, seeds or {})
-    if names["headline"] and margin[key]:
-        first["within_margin"] = within_margin(verdict, margin[key])
-        loss_allowed = 0 < abs(claim.threshold) <= margin[key]
-        if claim.relation in (">", "<") and not loss_allowed:  # of an effect; others say that there is none
-            first["at_least_half"] = at_least_half(verdict, value)
-    if not has_verdicts:
-        first |= dict.fromkeys(UNSAID, "") | dict.fromkeys(COUNTS, 0) | {"borderline": False}
+    blank = dict.fromkeys(CLAIMS, "") | dict(zip(("claim", "definition", "baseline"), claim.key, strict=True))
+    blank |= dict.fromkeys((*COUNTS, "looks", "to_come"), 0) | {"headline": False, "published": math.nan}
+    first = blank | (over.verdict if over else verdict).row() | _seeds_of(claim, verdict, cases, seeds or {})
+    models = set() if isinstance(claim.values, dict) else {case.model for case in verdict.cases}
+    first |= {"model": models.pop() if len(models) == 1 else "", "headline": key in margins}
+    if scale in VERDICT_SCALES:
+        first |= over.counts if over else {}
+        first["published"], first["published_cases"] = published(claim, verdict, cases)
+        if margin := margins.get(key):
+            first["within_margin"] = within_margin(verdict, margin)
+            loss_allowed = 0 < abs(claim.threshold) <= margin
+            if claim.relation in (">", "<") and not loss_allowed:  # of an effect; others say there is none
+                first["at_least_half"] = at_least_half(verdict, first["published"])
+    else:
+        first |= dict.fromkeys(UNSAID, "") | {"borderline": False}
     if math.isnan(verdict.value_all):
         return [first]
-    second = dict.fromkeys(CLAIMS, "") | names | Verdict(verdicts.UNTESTED, verdict.value_all).row()
-    second |= dict.fromkeys((*COUNTS, "looks", "to_come"), 0) | {"published": math.nan}
-    second |= {"claim": f"{claim.claim} ({WITHOUT_INTERVAL})", "model": "", "headline": False, "verdict": ""}
-    return [first, second | {"cases": JOIN.join(titles(cases).values())}]
+    second = blank | Verdict(verdicts.UNTESTED, verdict.value_all).row() | {"verdict": ""}
+    second |= {"claim": f"{claim.claim} ({WITHOUT_INTERVAL})", "cases": JOIN.join(titles(cases).values())}
+    return [first, second]
 
 
 def _seeds_of(claim, verdict, cases, seeds):
@@ -312,9 +305,3 @@ def published(claim, verdict, cases):
         worst = min(printed, key=lambda value: direction(claim.relation) * value)
         return worst, datasets[printed.index(worst)]
     return float(np.mean(printed)), ", ".join(datasets)
-
-
-def _model(claim, verdict):
-    """The model in words where all data sets that the verdict rests on have the same, else ""."""
-    models = set() if isinstance(claim.values, dict) else {case.model for case in verdict.cases}
-    return models.pop() if len(models) == 1 else ""

@@ -1,6 +1,5 @@
 """Whether a verdict depends on choices that the paper leaves open."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -33,7 +32,7 @@ class Multiverse:
     counts: dict
 
 
-def summary(row: Mapping) -> str:
+def summary(row: dict) -> str:
     """The counts of a row of claims.csv in words; "" without options.
 
     >>> summary({"of": 3, "agree": 2, "sign_equal": 3, "untested": 0, "grid_of": 0})
@@ -109,8 +108,7 @@ def multiverse(claim: str, main: Verdict, options: dict, grid: dict | None = Non
     agree, equal = _agreement(main, tested)
     whole = _tested({MAIN: main} | tested | named) if named else {}
     counts = (agree, len(tested), equal, len(options) - len(tested), _agreement(main, whole)[0], len(whole))
-    table = pd.DataFrame(rows, columns=CHOICES)
-    return Multiverse(verdict, table, dict(zip(COUNTS, counts, strict=True)))
+    return Multiverse(verdict, pd.DataFrame(rows, columns=CHOICES), dict(zip(COUNTS, counts, strict=True)))
 
 
 def _tested(options):
@@ -125,20 +123,13 @@ def _agreement(main, options):
 
 def _depends_on(settings):
     """The choices of settings whose verdicts are opposite after Holm: those of the fewest changes."""
-    words = _after_holm(settings)
-    decided = {cell: word for cell, word in words.items() if word in (HOLDS, FAILS)}
+    p = [1.0 if x.interval is None else x.interval.two_sided(x.bound) for x in settings.values()]
+    clear = [cell for cell, adjusted in zip(settings, holm(p), strict=True) if adjusted <= 1 - LEVEL]
+    decided = {cell: settings[cell].word for cell in clear if settings[cell].word in (HOLDS, FAILS)}
     if set(decided.values()) != {HOLDS, FAILS}:
         return ()
-    main = decided.get((), None)
-    other = {cell: word for cell, word in decided.items() if cell and word != main}
+    other = {cell: word for cell, word in decided.items() if cell and word != decided.get(())}
     least = [cell for cell in other if not any(set(c) < set(cell) and other[c] == other[cell] for c in other)]
     choices = [choice for cell in settings for choice, _ in cell]
     changed = {choice for cell in least for choice, _ in cell}
     return tuple(choice for choice in dict.fromkeys(choices) if choice in changed)
-
-
-def _after_holm(settings):
-    """{setting: word}: "holds" and "does not hold" only where Holm over all settings leaves them so."""
-    p = [1.0 if x.interval is None else x.interval.two_sided(x.bound) for x in settings.values()]
-    adjusted = dict(zip(settings, holm(p), strict=True))
-    return {cell: x.word if adjusted[cell] <= 1 - LEVEL else UNDECIDED for cell, x in settings.items()}

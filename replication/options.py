@@ -1,5 +1,6 @@
 """Each claim with the options of the choices that its paper leaves open: claims.csv and choices.csv."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -41,7 +42,9 @@ def multiverse_tables(state, card, scale, gate=None, seeds=None):
     def changed(*options):
         names = {choice.replace(" ", "_"): option for choice, option in options}
         there = state(**names) if options else main
-        return None if there is None else {claim.key: claim for claim in there}
+        if there is None:
+            there = [replace(claim, values={}) for claim in main]
+        return {claim.key: claim for claim in there}
 
     rows, options_of = [], []
     for claim in stated(main, scale):
@@ -50,11 +53,10 @@ def multiverse_tables(state, card, scale, gate=None, seeds=None):
         options = {}
         names = [(choice, option) for choice, (_, *others) in card.choices.items() for option in others]
         for name in names if len(claim.values) else ():
-            others = changed(name)
-            other = None if others is None else others.get(claim.key)
-            if others is None or (other is not None and isinstance(other.values, dict) and not other.values):
+            other = changed(name).get(claim.key, claim)
+            if isinstance(other.values, dict) and not other.values:
                 options[name] = Verdict(UNTESTED, reason="no records")
-            elif other is not None and len(other.values) and not _same(claim, other):
+            elif len(other.values) and not _same(claim, other):
                 options[name] = judged(other, gate, counted)[0]
         if 0 < len(kept.values) < len(claim.values):
             every = judged(claim, None, counted)[0]
@@ -77,7 +79,7 @@ def _grid(claim, options, changed, gate, seeds):
     """{cell: Verdict} of `combinations`, but for cells that differ in no value from one of fewer options."""
     cells, grid, looked_at = combinations(options), {}, {}
     for cell in ((), *((name,) for name in options), *cells) if cells else ():
-        others = changed(*(name for name in cell if name != UNGATED)) or {}
+        others = changed(*(name for name in cell if name != UNGATED))
         own_gate = None if UNGATED in cell else gate
         if (other := others.get(claim.key)) is None or not len(other.values):
             grid[cell] = Verdict(UNTESTED, reason="no records")

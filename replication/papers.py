@@ -112,14 +112,11 @@ class Card:
         A task that only the user has is scored by accuracy; one of another kind is a ValueError.
         """
         row = TASKS.get(task)
-        if row is None:
-            return self.tasks.get(task, Use())
-        if row.kind != self.kind:
+        if row and row.kind != self.kind:
             fitting = ", ".join(t for t in TASKS if TASKS[t].kind == self.kind)
-            raise ValueError(
-                f"task {task!r} holds {row.kind}, and {self.name} explains {self.kind}: use one of {fitting}"
-            )
-        return self.tasks.get(task) or Use(row.recipe, row.metric)
+            what = f"task {task!r} holds {row.kind}, and {self.name} explains {self.kind}"
+            raise ValueError(f"{what}: use one of {fitting}")
+        return self.tasks.get(task, Use(row.recipe, row.metric) if row else Use())
 
     def metric(self, task: str) -> str:
         """The metric that the paper reports for a task; micro F1 of one label a text is accuracy."""
@@ -182,12 +179,10 @@ def published(paper, table):
     ValueError for a paper or a table that is not here; the message names those that are.
     """
     with_tables = [name for name in names() if (FOLDER / name / "published").is_dir()]
-    if paper not in with_tables:
-        raise ValueError(f"no published numbers of {paper!r}: use one of {', '.join(with_tables)}")
+    one_of("published numbers: paper", paper, with_tables)
     folder = FOLDER / paper / "published"
     tables = sorted(path.stem for path in folder.glob("*.csv"))
-    if table not in tables:
-        raise ValueError(f"{paper} has no table {table!r}: use one of {', '.join(tables)}")
+    one_of(f"published numbers of {paper}: table", table, tables)
     return pd.read_csv(folder / f"{table}.csv").fillna({"note": ""})
 
 

@@ -44,10 +44,9 @@ def defaults(notebook, tag="parameters"):
             (name,) = statement.targets
             values[name.id] = ast.literal_eval(statement.value)
         except (AttributeError, ValueError):
-            raise ValueError(
-                f"{path.as_posix()}: {ast.unparse(statement)!r} in the cell tagged 'parameters' is "
-                "not of the form name = literal; move it to the next cell, or it stays stale"
-            ) from None
+            what = f"{path.as_posix()}: {ast.unparse(statement)!r} in the cell tagged 'parameters'"
+            fix = "move it to the next cell, or it stays stale"
+            raise ValueError(f"{what} is not of the form name = literal; {fix}") from None
     return values
 
 
@@ -71,7 +70,5 @@ def check(notebook, parameters, advice=""):
     for key, value in parameters.items():
         if not fits(value, takes[key]):
             hint = " (YAML reads 1e-5 as a text: write 1.0e-5)" if isinstance(value, str) else ""
-            raise ValueError(
-                f"{name}: parameter {key} = {value!r} has the wrong type; "
-                f"its default is {takes[key]!r}, give a value of that type{hint}"
-            )
+            fix = f"its default is {takes[key]!r}, give a value of that type{hint}"
+            raise ValueError(f"{name}: parameter {key} = {value!r} has the wrong type; {fix}")

@@ -38,7 +38,8 @@ from faithlib.report.style import MOST, labelled
 from faithlib.tasks.table import TASKS
 from replication import papers
 from replication.claims import accepted
-from replication.results import project_root, slug
+from replication.records import project_root, slug
+from replication.tables import select
 from replication.wording import WORDING
 
 MARKS = WORDING["marks"]
@@ -91,31 +92,26 @@ def layouts(paper):
 
 
 def published(layout):
-    """The published cells of a layout, each once: its keys, printed and text.
+    """The published cells of a layout, each once: its keys, printed, text and published.
 
     A cell that is printed twice with different numbers has both in `text`, "0.42 / 0.44", and the first as
-    `printed`. A CSV that lacks a column of the layout is a ValueError.
+    `printed`. `published` is as printed, or of an average over what ours is over. A CSV that lacks a column
+    of the layout is a ValueError.
     """
     table = papers.published(layout.paper, layout.name)
     lacking = [column for column in [*layout.keys, *layout.where, "value"] if column not in table]
     if lacking:
-        raise ValueError(
-            f"{layout.paper}/published/{layout.name}.csv has no column {lacking[0]!r}, only "
-            f"{', '.join(table)}: name its columns in layout.yaml"
-        )
+        what = f"{layout.paper}/published/{layout.name}.csv has no column {lacking[0]!r}"
+        raise ValueError(f"{what}, only {', '.join(table)}: name its columns in layout.yaml")
 
     def text(numbers):
         return " / ".join(f"{number:.{layout.digits}f}" for number in numbers.unique())
 
-    parts = having(table, layout.where).groupby(layout.keys, sort=False)
-    flag = parts[layout.average["without"]].any() if layout.average else False
-    table = parts.value.agg(printed="first", text=text).assign(flag=flag).reset_index()
-    over = layout.average.get("over")
-    if over and AVERAGE not in set(table[over]):
-        others = [key for key in layout.keys if key != over]
-        added = table[others].drop_duplicates().assign(**{over: AVERAGE}, printed=np.nan, text="", flag=False)
-        table = pd.concat([table, added], ignore_index=True)
-    return table
+    parts = select(table, **layout.where).groupby(layout.keys, sort=False)
+    table = parts.value.agg(printed="first", text=text)
+    if not layout.average:
+        return table.assign(published=table.printed).reset_index()
+    return _with_averages(layout, table.assign(flag=parts[layout.average["without"]].any()).reset_index())
 
 
 def ours(layout, folder=None):
@@ -135,7 +131,7 @@ def ours(layout, folder=None):
     table = pd.read_csv(path).rename(columns=spec.get("names", {}))
     for column, wanted in spec.get("where", {}).items():
         preferred = wanted if isinstance(wanted, list) else [wanted]
-        table = pd.concat([having(table, {column: value}) for value in preferred])
+        table = pd.concat([select(table, **{column: value}) for value in preferred])
     table["dataset"] = table.dataset.replace(spec.get("datasets", {}))
     definitions = spec.get("definitions", [""])
     table[DEFINITION] = table[DEFINITION] if definitions != [""] else ""
@@ -152,9 +148,8 @@ def ours(layout, folder=None):
     else:
         table = table.assign(ours=table[value])
     table["own_model"] = table.model.map(slug)
-    if "model" in layout.keys:
-        table["model"] = table.own_model.map(lambda name: layout.stands_for.get(name, [name]))
-        table = table.explode("model")
+    table["model"] = table.own_model.map(lambda name: layout.stands_for.get(name, [name]))
+    table = table.explode("model")  # where a layout has no models, one of equal rows is kept below
     table["ours"] *= spec.get("times", 1)
     keys = [key for key in layout.keys if key in table]
     table = table.drop_duplicates([*keys, DEFINITION])
@@ -174,14 +169,13 @@ def cells(layout, folder=None):
     known, own = published(layout), ours(layout, folder)
     definitions = layout.ours.get("definitions", [""])
     known = known.merge(pd.DataFrame({DEFINITION: definitions}), "cross")
-    keys = [key for key in [*layout.keys, DEFINITION] if key in own]
-    table = known.merge(own, "left", keys)
+    table = known.merge(own, "left")  # by the keys that ours has
     table["accepted"] = table.accepted.astype("boolean").fillna(True).astype(bool)
-    table["published"] = _like_with_like(layout, table)
+    table["published"] = table.pop("published")
     if "dataset" in table:
         table.loc[table.dataset.isin(layout.unlike), "published"] = np.nan
     table["mark"] = [_mark(row, own, layout.unlike) for row in table.to_dict("records")]
-    return table.drop(columns="flag")
+    return table
 
 
 def page(layout, folder=None):
@@ -195,7 +189,8 @@ def page(layout, folder=None):
     rows = list(dict.fromkeys(key[: len(layout.rows)] for key in texts))
     bodies = []
     for some in _parts(columns, MOST - len(layout.rows)):
-        head = "".join(f"<th>{_words(name)}</th>" for name in [*layout.rows, *map(_joined, some)])
+        heads = [*layout.rows, *(", ".join(map(str, names)) for names in some)]
+        head = "".join(f"<th>{_words(name)}</th>" for name in heads)
         body = ""
         for row in rows:
             values = "".join(f"<td>{texts.get(row + column, '')}</td>" for column in some)
@@ -224,15 +219,6 @@ def _parts(columns, most):
     return [sum(together[i : i + names], []) for i in range(0, len(together), names)]
 
 
-def having(table, where):
-    """The rows that have the values of `where`, {column: value or list of them}; a missing one is ""."""
-    for column, wanted in where.items():
-        values = wanted if isinstance(wanted, list) else [wanted]
-        missing = table[column].isna() & ("" in values)
-        table = table[table[column].isin(values) | missing]
-    return table
-
-
 def tables_of(paper):
     """The folder of a paper's committed tables, those of the small scale."""
     return project_root() / "results" / "small" / paper / "tables"
@@ -247,11 +233,9 @@ def show(paper: str, folder: Path | None = None) -> None:
 
     tables = []
     for layout in layouts(paper).values():
-        text = page(layout, folder)
-        if text and not layout.headline:
-            text = f"<details><summary>{layout.number}. {escape(layout.title)}</summary>{text}</details>"
-        if text:
-            display(HTML(text))
+        if text := page(layout, folder):
+            summary = f"<summary>{layout.number}. {escape(layout.title)}</summary>"
+            display(HTML(text if layout.headline else f"<details>{summary}{text}</details>"))
         tables.append(cells(layout, folder).assign(table=layout.name))
     path = (folder or tables_of(paper)) / "printed.csv"
     pd.concat(tables).to_csv(path, index=False, float_format=CSV_FLOAT, lineterminator="\n")
@@ -268,31 +252,31 @@ def show_first(pages: dict, captions: dict[str, str], shown: int = 1) -> None:
     import matplotlib.pyplot as plt
     from IPython.display import Markdown, display
 
-    links = []
-    for number, (stem, figure) in enumerate(pages.items()):
-        if number < shown:
-            show_figure(figure, stem, captions)
-            continue
+    figures = list(pages.items())
+    for stem, figure in figures[:shown]:
+        show_figure(figure, stem, captions)
+    for stem, figure in figures[shown:]:
         save_figure(figure, stem)
         plt.close(figure)
-        links.append(f"[{stem.name}](../../{'/'.join(stem.parts[-4:])}.png)")
-    if links:
+    if links := [f"[{stem.name}](../../{'/'.join(stem.parts[-4:])}.png)" for stem, _ in figures[shown:]]:
         display(Markdown(f"Figures: {', '.join(links)}."))
 
 
-def _like_with_like(layout, table):
-    """The published value of each cell: of a printed average that over unflagged entries, else as printed."""
-    if not layout.average:
-        return table.printed
+def _with_averages(layout, table):
+    """The published cells with an average in each group, printed or added, over its unflagged entries."""
     over = layout.average["over"]
     others = [key for key in layout.keys if key != over]
+    if AVERAGE not in set(table[over]):
+        added = table[others].drop_duplicates().assign(**{over: AVERAGE}, printed=np.nan, text="", flag=False)
+        table = pd.concat([table, added], ignore_index=True)
     flagged = table.groupby(["dataset", over]).flag.transform("any")
-    entries = table[(table[over] != AVERAGE) & ~flagged].drop_duplicates(layout.keys)
+    entries = table[(table[over] != AVERAGE) & ~flagged]
     # Not the mean of groups, which sums in another way: the last digit of a CSV would move.
     means = entries.groupby(others).printed.agg(lambda cells: cells.mean()).rename("mean")
     has_copies = table.groupby("dataset").flag.transform("any")
     made_anew = (table[over] == AVERAGE) & (has_copies | table.printed.isna())
-    return table.printed.mask(made_anew, table.merge(means, "left", others)["mean"])
+    values = table.printed.mask(made_anew, table.merge(means, "left", others)["mean"])
+    return table.drop(columns="flag").assign(published=values)
 
 
 def _averages(layout, folder):
@@ -301,15 +285,15 @@ def _averages(layout, folder):
     run = base[base.ours.notna()]
     both, rows = run[run.accepted], []
     failed = set(base.dataset[~base.accepted])
-    for row in published(layout).to_dict("records"):
+    for row in published(layout).drop(columns="published").to_dict("records"):
         names = {key: row[key] for key in layout.keys if row[key] != AVERAGE}
         for definition in base[DEFINITION].unique():
-            same = having(both, names | {DEFINITION: definition})
+            same = select(both, **names, **{DEFINITION: definition})
             cell = {DEFINITION: definition, "ours": same.ours.mean(), "published": same.published.mean()}
             cell |= {"accepted": True, "own_model": next(iter(same.own_model), np.nan)}
             refused = same.empty and row.get("dataset") in failed
             rows.append(row | cell | {"mark": "†" if refused else _mark(row | cell, run)})
-    return pd.DataFrame(rows).drop(columns="flag")
+    return pd.DataFrame(rows)
 
 
 def _mark(row, own, unlike=()):
@@ -339,10 +323,6 @@ def _cell(layout, part):
         else:
             lines.append(f'<span style="color:{GREY}">{row.ours:.{layout.digits}f}{row.mark}</span>')
     return "<br>".join(dict.fromkeys(lines) if part.ours.isna().all() else lines)
-
-
-def _joined(names):
-    return ", ".join(map(str, names))
 
 
 def _words(name):

@@ -1,4 +1,4 @@
-"""Units of papers: how they are named, expanded from a config and told apart; nothing loads torch.
+"""Units of papers: named, expanded from a config, told apart, read together by reports; nothing loads torch.
 
 A unit is one task, model, seed and, where it departs from the main setting, a named variant. Its record is
 `<unit>.json`, written last, and beside it `<unit>.parquet` (values per example) and `<unit>.<table>.parquet`:
@@ -28,15 +28,20 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-from faithlib.store import project_root
+import pandas as pd
+
+from faithlib import plugins
+from faithlib.store import listed, project_root, read_record, shown
 from faithlib.tasks.files import task_slug
 
 PLACES = ("scale", "data_dir", "model_dir", "results_dir", "checkpoint_dir", "device")  # where, not what
-# Parameters that not all records have, and what is the same as to lack them.
-EARLIER = {"dtype": "float32", "halvings": 10, "step": 0.05, "definitions": ["paper", "released"]}
 HOW = ("workers",)  # parameters that change no value
+VARIANT = r"(?=[0-9]|.*-)[A-Za-z0-9_-]+"  # never the name of a table, which is an identifier
 VERDICT_SCALES = ("small", "base", "paper")  # others have numbers, and no verdict on a published claim
 RESERVED = ("archive", "benchmarks")  # folders of results/ that are no scale's
+
+
+Folder = pathlib.Path | str
 
 
 class Case(NamedTuple):
@@ -112,13 +117,9 @@ def unit_name(task, model, seed, variant=""):
         >>> unit_name("sst", "sentence-transformers/all-MiniLM-L6-v2", 0, "only-masking")
         'sst.all-MiniLM-L6-v2.s0.only-masking'
     """
-    if variant and (
-        not isinstance(variant, str) or not re.fullmatch(r"[A-Za-z0-9_-]+", variant) or variant.isidentifier()
-    ):
-        raise ValueError(
-            f"variant={variant!r} is no slug: give letters, digits, - and _, with a hyphen in it or a digit "
-            "first, such as 'only-masking' or '36-outputs'"
-        )
+    if variant and not (isinstance(variant, str) and re.fullmatch(VARIANT, variant)):
+        fix = "give letters, digits, - and _, with a hyphen in it or a digit first, as in 'only-masking'"
+        raise ValueError(f"variant={variant!r} is no slug: {fix}")
     return f"{task_slug(task)}.{slug(str(model))}.s{seed}" + (f".{variant}" if variant else "")
 
 
@@ -128,12 +129,11 @@ def expand(scale, defaults, row):
     Raises:
         ValueError: no task, model or seed, a scale that is not the config's, a variant that is no slug.
     """
-    parameters = {**defaults, **row}
+    parameters = {"scale": scale} | defaults | row
     if missing := [key for key in ("task", "model", "seed") if key not in parameters]:
         raise ValueError(f"unit {row}: {missing[0]!r} is missing; name task, model and seed")
-    if parameters.get("scale", scale) != scale:
+    if parameters["scale"] != scale:
         raise ValueError(f"unit {row}: scale={parameters['scale']!r} in the config of {scale}; leave it out")
-    parameters["scale"] = scale
     seeds = parameters["seed"] if isinstance(parameters["seed"], list) else [parameters["seed"]]
     for seed in seeds:
         unit = unit_name(parameters["task"], parameters["model"], seed, parameters.get("variant", ""))
@@ -146,13 +146,10 @@ def differences(old, new):
     Parameters that change no value (HOW) are passed over, and so is one that only one of them has and that is
     empty there, as records older than a parameter lack it.
     """
-    old, new = current_names(old), current_names(new)
     changed = []
     for name in dict.fromkeys([*old, *new]):
-        if name in old and name in new:
-            same = old[name] == new[name]
-        else:
-            same = old.get(name, new.get(name)) in ("", [], EARLIER.get(name))
+        values = [of[name] for of in (old, new) if name in of]
+        same = values[0] == values[1] if len(values) > 1 else values[0] in ("", [])
         if not same and name not in HOW:
             has, wanted = (repr(of[name]) if name in of else "unknown" for of in (old, new))
             changed.append(f"{name}={has}, not {wanted}")
@@ -161,13 +158,7 @@ def differences(old, new):
 
 def departures(params, wanted):
     """As `differences`, of those of the parameters that are wanted."""
-    params = current_names(params)
     return differences({name: params[name] for name in wanted if name in params}, wanted)
-
-
-def current_names(params):
-    """Parameters by their present names: `dtype` was called `precision` in one notebook."""
-    return {"dtype" if name == "precision" else name: value for name, value in params.items()}
 
 
 def unit_columns(record):
@@ -195,3 +186,155 @@ def design_of(params, provenance):
     data = provenance.get("data") or {}
     seed = data.get("seed", data.get("subset_seed"))
     return "nested" if seed == params["seed"] != 0 else "crossed"
+
+
+# Reading ------------------------------------------------------------------------------------------
+
+
+def missing(folder):
+    """The units that missing.csv says have failed, in a folder of records: a list of names."""
+    table = pathlib.Path(folder) / "missing.csv"
+    units = pd.read_csv(table).unit if table.is_file() else []
+    return [unit for unit in units if not table.with_name(f"{unit}.json").is_file()]
+
+
+def in_config(results_dir, scale, paper):
+    """(the config's path, {unit: parameters}) where the results are a project's, else (None, {}).
+
+    It does where it is called "results" and stands beside "config", with the paper in config/<scale>.yaml.
+    """
+    folder = project_root() / results_dir
+    path = folder.parent / "config" / f"{scale}.yaml"
+    if folder.name != "results" or not path.is_file():
+        return None, {}
+    import yaml  # comes with transformers
+
+    try:
+        entry = yaml.safe_load(path.read_text(encoding="utf-8"))["papers"].get(paper)
+        if entry is None:
+            return None, {}
+        units = [unit for row in entry["units"] for unit in expand(scale, entry.get("defaults", {}), row)]
+    except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
+        reason = f"cannot be read ({' '.join(str(error).split())}), and it says which units {paper} has"
+        raise ValueError(f"{shown(path)} {reason}: correct it") from error
+    return path, dict(units)
+
+
+def load(
+    results_dir: Folder, scale: str, paper: str, variants: tuple[str, ...] | None = ("",)
+) -> tuple[list[dict], pd.DataFrame]:
+    """(records, values): the JSON records of all units and their per-example values in one DataFrame.
+
+    In a project (a folder `results` beside `config`) these are the units that config/<scale>.yaml lists, in
+    any other folder all of them. What else lies there is named in print, and so are units without a record
+    and those whose parameters are not the config's. Seeds that do not have the settings of the others are
+    left out, which a line says. Plugins of the records are imported where their files are there.
+
+    Args:
+        results_dir, scale, paper: where the records lie.
+        variants: of the units read, "" for the main setting; None for all.
+
+    Returns:
+        records, and values with the columns of the parquet files and dataset, model, seed, variant.
+
+    Raises:
+        FileNotFoundError: there is no record.
+        ValueError: a record that is not whole, or a config that cannot be read.
+    """
+    folder = project_root() / results_dir / scale / paper
+    holes = missing(folder)
+    for hole in holes:
+        print(f"A hole: unit {hole} failed and has no record; tables and figures are made without it.")
+    paths = {path.stem: path for path in sorted(folder.glob("*.json"))}
+    config, units = in_config(results_dir, scale, paper)
+    if config is None:
+        units = dict.fromkeys(paths, {})
+    if config and (others := sorted(set(paths) - set(units))):
+        print(f"Not shown, as {shown(config)} does not list them: {listed(others)}.")
+    if config and (absent := sorted(set(units) - set(paths) - set(holes))):
+        print(f"Units of {paper} in {shown(config)} without a record: {listed(absent)}.")
+    records, of_variants, unasked = [], [], []
+    for unit in [unit for unit in paths if unit in units]:
+        record = read_record(paths[unit])
+        if (of := (record["paper"], record["unit"])) != (paper, unit):
+            raise ValueError(f"{shown(paths[unit])} is a record of {', '.join(of)}: move it away")
+        params = record["params"]
+        if variants is not None and params.get("variant", "") not in variants:
+            of_variants.append(unit)
+            continue
+        asked = {key: value for key, value in units[unit].items() if key not in PLACES}
+        if changed := departures(params, asked):
+            print(f"Unit {unit} is not what {shown(config)} asks for: {listed(changed)}.")
+            unasked.append(unit)
+        files = params.get("plugins", [])
+        plugins.load([file for file in files if (project_root() / file).is_file()], project_root())
+        records.append(record | {"params": params | {"task": task_slug(params["task"])}})
+    if of_variants:
+        print(f"Variants, which are not in these tables: {listed(of_variants)}.")
+    apart = _of_other_settings(records, unasked)
+    records = [record for record in records if record["unit"] not in apart]
+    if not records:
+        fix = f"run `make results SCALE={scale}` or name another results_dir"
+        raise FileNotFoundError(f"no records in {shown(folder)}: {fix}")
+    values = _tables(folder, records, ".parquet")
+    _check_copies(records, values)
+    return records, pd.concat(values, ignore_index=True)
+
+
+def _check_copies(records, values):
+    """Raise ValueError for two seeds of a case with the same weights or, without any, the same values."""
+    seen = {}
+    for record, table in zip(records, values, strict=True):
+        unit, case = record["unit"], Case.of(record["params"])
+        what, hashes = "weights", set(record["provenance"].get("weights", {}).values())
+        if not hashes and len(table):
+            what, hashes = "values", {record["files"][f"{unit}.parquet"]}
+        for identity in hashes:
+            other = seen.setdefault((case, identity), unit)
+            if other != unit:
+                fix = "one is a copy of the other; take it away and compute the unit"
+                raise ValueError(f"units {other} and {unit} have the same {what} ({identity[:12]}): {fix}")
+
+
+def _of_other_settings(records, unasked):
+    """The units whose settings are not those of the other seeds: {unit}. They cannot be one sample.
+
+    They are those that the config does not ask for (`unasked`), if that makes the others alike, else all
+    seeds; a line in print says so. Which attributions were computed may differ.
+    """
+    apart = set()
+    for seeds in grouped((record["params"], record) for record in records).values():
+        if not (differing := _unlike(seeds)):
+            continue
+        rest = [record for record in seeds if record["unit"] not in unasked]
+        out = [r for r in seeds if r not in rest] if rest and not _unlike(rest) else seeds
+        units = [record["unit"] for record in out]
+        print(f"Left out, as not all seeds have the same settings ({listed(differing)}): {listed(units)}.")
+        apart |= set(units)
+    return apart
+
+
+def _unlike(records):
+    """What tells the settings and the user's own files of these records from those of the first, in words."""
+    free = "seed", "attributions", "plugins"  # what seeds may have of their own
+    first, *others = [{k: v for k, v in r["params"].items() if k not in free} for r in records]
+    texts = {text for other in others for text in differences(other, first)}
+    hashes = {pair for record in records for pair in record["provenance"].get("own", {}).items()}
+    files = Counter(name for name, _ in hashes)
+    return sorted(texts | {f"several contents of {name}" for name in files if files[name] > 1})
+
+
+def load_tables(results_dir: Folder, scale: str, paper: str, records: list[dict], name: str) -> pd.DataFrame:
+    """The tables <unit>.<name>.parquet of records that have one, with dataset, model, seed, variant."""
+    tables = _tables(project_root() / results_dir / scale / paper, records, f".{name}.parquet")
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+
+
+def _tables(folder, records, ending):
+    """The tables <unit><ending> of records that have one, with what tells their rows from those of others."""
+    tables = []
+    for record in records:
+        names = variant_columns(record) | {"model": record["params"]["model"]}
+        if (file := f"{record['unit']}{ending}") in record["files"]:
+            tables.append(pd.read_parquet(folder / file).assign(**names))
+    return tables

@@ -1,7 +1,7 @@
-"""Units and their results: computed once, kept in parts while they run, read together by reports.
+"""Units being computed: once, and kept in parts while they run.
 
-`start` makes the `Run` that a notebook computes a unit with, `load` reads the records of all units. What a
-record is stands in `records` and in `faithlib.store`, what it says of code and machine in
+`start` makes the `Run` that a notebook computes a unit with. What a record is, and how a report reads those
+of all units (`load`), stands in `records` and in `faithlib.store`, what it says of code and machine in
 `faithlib.provenance`; what notebooks need of these is here as well.
 """
 
@@ -12,10 +12,8 @@ import pathlib
 import platform
 import re
 import time
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import pandas as pd
 
@@ -24,22 +22,10 @@ from faithlib.progress import bar
 from faithlib.provenance import code_digest, code_provenance, device_name, processor, weights_digest
 from faithlib.scores import one_of
 from faithlib.store import digest, listed, project_root, read_record, shown
-from faithlib.tasks.files import is_path, task_slug
+from faithlib.tasks.files import is_path
+from replication import records
 from replication.parameters import check
-from replication.records import (
-    PLACES,
-    Case,
-    check_scale,
-    departures,
-    design,
-    design_of,
-    differences,
-    expand,
-    grouped,
-    slug,
-    unit_name,
-    variant_columns,
-)
+from replication.records import PLACES, check_scale, design, differences, load, load_tables, slug, unit_name
 
 FETCHED = ("model", "judge", "vectors")  # parameters that name what `make fetch` puts into model_dir
 
@@ -54,7 +40,7 @@ class Run:
     params: dict
     folder: pathlib.Path  # of the record
     kept: pathlib.Path  # of parts that survive an interruption
-    device: Any  # a torch.device, which this module does not load
+    device: object  # a torch.device, which this module does not load
     dtype: str = "float32"  # what models compute in; of dtype="auto", what it stands for here
     started: float = field(default_factory=time.monotonic)  # which no change of the clock moves
     cpu: float = field(default_factory=store.cpu_seconds)  # at the start
@@ -71,10 +57,8 @@ class Run:
         both = [(name, value, self.source.get(name, value)) for name, value in self.params.items()]
         changed = [f"{name} was {then!r} and is {now!r}" for name, then, now in both if now != then]
         if changed:
-            raise ValueError(
-                f"parameters changed after results.start ({'; '.join(changed)}): nothing is kept; run the "
-                "notebook again from its parameters, with variant='a-name' where a record is there"
-            )
+            fix = "run the notebook again from its parameters, with variant='a-name' where a record is there"
+            raise ValueError(f"parameters changed after results.start ({'; '.join(changed)}): {fix}")
 
     def in_parts(self, name, count, make, key, size=16):
         """A DataFrame over `count` examples, `size` at a time; what an interrupted run made is read back.
@@ -145,27 +129,13 @@ class Run:
         if wrong := [name for name in tables if not name.isidentifier()]:
             raise ValueError(f"table {wrong[0]!r}: give a name of letters, digits and _")
         one_of("design", design, (None, "crossed", "nested"))
-        read = {"weights": self.weights, **self.read}
-        record = {
-            "format": store.FORMAT,
-            "paper": self.paper,
-            "unit": self.unit,
-            "scale": self.scale,
-            "params": self.params,
-            "design": design or design_of(self.params, provenance or {}),
-            "metrics": metrics,
-            "excluded": list(excluded),
-            "files": {},
-            "provenance": {
-                **code_provenance(),
-                "device": device_name(self.device),
-                "processor": processor(),
-                "dtype": self.dtype,
-                **{name: value for name, value in read.items() if value},
-                **(provenance or {}),
-            },
-            "volatile": self._spent() | (volatile or {}),
-        }
+        about = code_provenance() | {"device": device_name(self.device), "processor": processor()}
+        about |= {"dtype": self.dtype, **({"weights": self.weights} if self.weights else {}), **self.read}
+        about |= provenance or {}
+        record = {"format": store.FORMAT, "paper": self.paper, "unit": self.unit, "scale": self.scale}
+        record |= {"params": self.params, "design": design or records.design_of(self.params, about)}
+        record |= {"metrics": metrics, "excluded": list(excluded), "files": {}, "provenance": about}
+        record["volatile"] = self._spent() | (volatile or {})
         path = self.folder / f"{self.unit}.json"
         frames = {f"{self.unit}.parquet": values}
         frames |= {f"{self.unit}.{name}.parquet": table for name, table in tables.items()}
@@ -214,7 +184,8 @@ def start(paper: str, parameters: dict) -> Run:
     path = folder / f"{unit}.json"
     if existing(path, params):
         print(f"{shown(path)} is there, with these parameters: computed again, it is replaced if it differs.")
-    read = {"own": own_files(params), "origins": origins(params, settings.get("model_dir", ""))}
+    own, fetched = own_files(params), origins(params, settings.get("model_dir", ""))
+    read = ({"own": own} if own else {}) | ({"origins": fetched} if fetched else {})
     return Run(paper, unit, scale, params, folder, kept / unit, device, dtype, read=read, source=parameters)
 
 
@@ -232,18 +203,9 @@ def existing(path, params):
         print(f"{error}; this run sets it aside when it ends.")
         return None
     if changed := differences(record.get("params", {}), params):
-        raise ValueError(
-            f"record {shown(path)} has other parameters ({listed(changed)}) and is not overwritten: give "
-            "this run a name of its own, such as variant='my-variant', or another results_dir"
-        )
+        fix = "give this run a name of its own, such as variant='my-variant', or another results_dir"
+        raise ValueError(f"record {shown(path)} has other parameters ({listed(changed)}): {fix}")
     return record
-
-
-def missing(folder):
-    """The units that missing.csv says have failed, in a folder of records: a list of names."""
-    table = pathlib.Path(folder) / "missing.csv"
-    units = pd.read_csv(table).unit if table.is_file() else []
-    return [unit for unit in units if not table.with_name(f"{unit}.json").is_file()]
 
 
 def own_files(params):
@@ -286,34 +248,8 @@ def _beside_it(path):
 def check_device(device):
     """Raise ValueError for what is no device; of several GPUs one is "cuda:<number>"."""
     if not re.fullmatch(r"auto|cpu|mps|cuda(:\d{1,3})?", str(device)):
-        raise ValueError(
-            f"device={device!r} is unknown: use 'auto', 'cpu', 'cuda' or 'mps', "
-            "or 'cuda:1' for the second GPU"
-        )
-
-
-def in_config(results_dir, scale, paper):
-    """(the config's path, {unit: parameters}) where the results are a project's, else (None, {}).
-
-    It does where it is called "results" and stands beside "config", with the paper in config/<scale>.yaml.
-    """
-    folder = project_root() / results_dir
-    path = folder.parent / "config" / f"{scale}.yaml"
-    if folder.name != "results" or not path.is_file():
-        return None, {}
-    import yaml  # comes with transformers
-
-    try:
-        entry = yaml.safe_load(path.read_text(encoding="utf-8"))["papers"].get(paper)
-        if entry is None:
-            return None, {}
-        units = [unit for row in entry["units"] for unit in expand(scale, entry.get("defaults", {}), row)]
-    except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
-        reason = " ".join(str(error).split())
-        raise ValueError(
-            f"{shown(path)} cannot be read ({reason}), and it says which units {paper} has: correct it"
-        ) from error
-    return path, dict(units)
+        fix = "use 'auto', 'cpu', 'cuda' or 'mps', or 'cuda:1' for the second GPU"
+        raise ValueError(f"device={device!r} is unknown: {fix}")
 
 
 def _is_parameter(name, value):
@@ -321,132 +257,6 @@ def _is_parameter(name, value):
     if not name[0].islower():
         return False
     if value is None or isinstance(value, (dict, tuple, set, bytes, complex)):
-        raise ValueError(
-            f"parameter {name}={value!r} is a {type(value).__name__}, which no record holds: give "
-            "a text, a number, true, false or a list"
-        )
+        what = f"parameter {name}={value!r} is a {type(value).__name__}, which no record holds"
+        raise ValueError(f"{what}: give a text, a number, true, false or a list")
     return isinstance(value, (bool, int, float, str, list))
-
-
-def load(
-    results_dir: pathlib.Path | str, scale: str, paper: str, variants: tuple[str, ...] | None = ("",)
-) -> tuple[list[dict], pd.DataFrame]:
-    """(records, values): the JSON records of all units and their per-example values in one DataFrame.
-
-    In a project (a folder `results` beside `config`) these are the units that config/<scale>.yaml lists, in
-    any other folder all of them. What else lies there is named in print, and so are units without a record
-    and those whose parameters are not the config's. Seeds that do not have the settings of the others are
-    left out, which a line says. Plugins of the records are imported where their files are there.
-
-    Args:
-        results_dir, scale, paper: where the records lie.
-        variants: of the units read, "" for the main setting; None for all.
-
-    Returns:
-        records, and values with the columns of the parquet files and dataset, model, seed, variant.
-
-    Raises:
-        FileNotFoundError: there is no record.
-        ValueError: a record that is not whole, or a config that cannot be read.
-    """
-    folder = project_root() / results_dir / scale / paper
-    holes = missing(folder)
-    for hole in holes:
-        print(f"A hole: unit {hole} failed and has no record; tables and figures are made without it.")
-    paths = {path.stem: path for path in sorted(folder.glob("*.json"))}
-    config, units = in_config(results_dir, scale, paper)
-    if config is None:
-        units = dict.fromkeys(paths, {})
-    if config and (others := sorted(set(paths) - set(units))):
-        print(f"Not shown, as {shown(config)} does not list them: {listed(others)}.")
-    if config and (absent := sorted(set(units) - set(paths) - set(holes))):
-        print(f"Units of {paper} in {shown(config)} without a record: {listed(absent)}.")
-    records, of_variants, unasked = [], [], []
-    for unit in [unit for unit in paths if unit in units]:
-        record = read_record(paths[unit])
-        if (of := (record["paper"], record["unit"])) != (paper, unit):
-            raise ValueError(f"{shown(paths[unit])} is a record of {', '.join(of)}: move it away")
-        params = record["params"]
-        if variants is not None and params.get("variant", "") not in variants:
-            of_variants.append(unit)
-            continue
-        asked = {key: value for key, value in units[unit].items() if key not in PLACES}
-        if changed := departures(params, asked):
-            print(f"Unit {unit} is not what {shown(config)} asks for: {listed(changed)}.")
-            unasked.append(unit)
-        files = params.get("plugins", [])
-        plugins.load([file for file in files if (project_root() / file).is_file()], project_root())
-        records.append(record | {"params": params | {"task": task_slug(params["task"])}})
-    if of_variants:
-        print(f"Variants, which are not in these tables: {listed(of_variants)}.")
-    apart = _of_other_settings(records, unasked)
-    records = [record for record in records if record["unit"] not in apart]
-    if not records:
-        fix = f"run `make results SCALE={scale}` or name another results_dir"
-        raise FileNotFoundError(f"no records in {shown(folder)}: {fix}")
-    values = _tables(folder, records, ".parquet")
-    _check_copies(records, values)
-    return records, pd.concat(values, ignore_index=True)
-
-
-def _check_copies(records, values):
-    """Raise ValueError for two seeds of a case with the same weights or, without any, the same values."""
-    seen = {}
-    for record, table in zip(records, values, strict=True):
-        unit, case = record["unit"], Case.of(record["params"])
-        what, hashes = "weights", set((record["provenance"].get("weights") or {}).values())
-        if not hashes and len(table):
-            what, hashes = "values", {record["files"][f"{unit}.parquet"]}
-        for identity in hashes:
-            other = seen.setdefault((case, identity), unit)
-            if other != unit:
-                raise ValueError(
-                    f"units {other} and {unit} have the same {what} ({identity[:12]}): one is a copy of the "
-                    "other; take it away and compute the unit"
-                )
-
-
-def _of_other_settings(records, unasked):
-    """The units whose settings are not those of the other seeds: {unit}. They cannot be one sample.
-
-    They are those that the config does not ask for (`unasked`), if that makes the others alike, else all
-    seeds; a line in print says so. Which attributions were computed may differ.
-    """
-    apart = set()
-    for seeds in grouped((record["params"], record) for record in records).values():
-        if not (differing := _unlike(seeds)):
-            continue
-        rest = [record for record in seeds if record["unit"] not in unasked]
-        out = [r for r in seeds if r not in rest] if rest and not _unlike(rest) else seeds
-        units = [record["unit"] for record in out]
-        print(f"Left out, as not all seeds have the same settings ({listed(differing)}): {listed(units)}.")
-        apart |= set(units)
-    return apart
-
-
-def _unlike(records):
-    """What tells the settings and the user's own files of these records from those of the first, in words."""
-    free = "seed", "attributions", "plugins"  # what seeds may have of their own
-    first, *others = [{k: v for k, v in r["params"].items() if k not in free} for r in records]
-    texts = {text for other in others for text in differences(other, first)}
-    hashes = {pair for record in records for pair in record["provenance"].get("own", {}).items()}
-    files = Counter(name for name, _ in hashes)
-    return sorted(texts | {f"several contents of {name}" for name in files if files[name] > 1})
-
-
-def load_tables(
-    results_dir: pathlib.Path | str, scale: str, paper: str, records: list[dict], name: str
-) -> pd.DataFrame:
-    """The tables <unit>.<name>.parquet of records that have one, with dataset, model, seed, variant."""
-    tables = _tables(project_root() / results_dir / scale / paper, records, f".{name}.parquet")
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-
-
-def _tables(folder, records, ending):
-    """The tables <unit><ending> of records that have one, with what tells their rows from those of others."""
-    tables = []
-    for record in records:
-        names = variant_columns(record) | {"model": record["params"]["model"]}
-        if (file := f"{record['unit']}{ending}") in record["files"]:
-            tables.append(pd.read_parquet(folder / file).assign(**names))
-    return tables

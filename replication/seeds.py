@@ -6,8 +6,7 @@ import pandas as pd
 
 from faithlib.statistics.base import FEWEST_UNITS, LEVEL
 from replication.papers import Card
-from replication.records import VERDICT_SCALES, Case, grouped
-from replication.results import in_config, project_root
+from replication.records import VERDICT_SCALES, Case, grouped, in_config, project_root
 
 SEEDS = ["dataset", "model", "variant", "seeds", "planned", "looks", "level", "device", "torch"]
 FILE = "tables/seeds.csv"  # of results/<scale>/<paper>: what the last report was drawn from
@@ -38,15 +37,14 @@ def table(records: list[dict], card: Card, scale: str, results_dir: Path | str =
     listed = planned(card.name, scale, results_dir)
     rows = []
     for case, places in grouped((record["params"], record["provenance"]) for record in records).items():
-        key = case.dataset, case.model, case.variant
-        name = " ".join(filter(None, key))
+        name = " ".join(filter(None, case))
         declared = card.looks.get(scale, {}).get(name, ())
         computed = {(place["device"], place["versions"]["torch"]) for place in places}
         if scale in VERDICT_SCALES:
             _check(name, len(places), computed, declared, before[case].seeds if case in before else 0)
         device, torch = (", ".join(sorted(set(names))) for names in zip(*computed, strict=True))
         looks = max(1, len(declared))
-        rows.append((*key, len(places), len(listed.get(case, ())), looks, level(looks), device, torch))
+        rows.append((*case[:3], len(places), len(listed.get(case, ())), looks, level(looks), device, torch))
     return pd.DataFrame(rows, columns=SEEDS)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from faithlib.report.figures import guide, name_rows, panels, points
+from faithlib.report.figures import guide, name_rows, panels, place, points
 from faithlib.report.markdown import table
 from faithlib.report.style import labelled, role
 from replication import papers
@@ -17,47 +17,40 @@ FILE = Path("figures/base/sizes.png")  # from the project's root
 
 
 def beside(root):
-    """{paper: [(headline claim, {scale: its row of claims.csv, None without one})]}, where base has claims.
+    """{(citation, headline claim): {scale: its row of claims.csv, None without one}}, where base has claims.
 
     root: of the project; a paper without headline claims takes no part.
     """
-    by_paper = {}
+    rows = {}
     for path in sorted((root / "results/base").glob("*/claims.csv")):
-        paper, rows = path.parent.name, {}
+        paper = path.parent.name
         for scale in SCALES:
             claims = read_claims(root / "results" / scale / paper / "claims.csv")
             for one, row in of_headline(claims, papers.headline(paper)):
-                rows.setdefault(one, {})[scale] = row
-        if rows:
-            by_paper[paper] = list(rows.items())
-    return by_paper
+                rows.setdefault((papers.card(paper).citation, one), {})[scale] = row
+    return rows
 
 
 def section(root):
     """What a page says: a sentence, the figure where it was drawn, a table a paper; NONE without a record."""
     if not (found := beside(root)):
         return NONE
-    texts = [WORDING["captions"]["sizes"]]
+    texts, tables = [WORDING["captions"]["sizes"]], {}
     if (root / FILE).is_file():
         texts.append(f"![Ours with a 95 % interval, small models and larger ones](../../{FILE.as_posix()})")
-    for paper, rows in found.items():
-        cells = [
-            [labelled(one.claim), *(finding(row) if row else NO_RECORD for row in of.values())]
-            for one, of in rows
-        ]
-        texts.append(table([papers.card(paper).citation, *SCALES.values()], cells))
+    for (paper, one), of in found.items():
+        said = [finding(row) if row else NO_RECORD for row in of.values()]
+        tables.setdefault(paper, []).append([labelled(one.claim), *said])
+    texts += [table([paper, *SCALES.values()], cells) for paper, cells in tables.items()]
     return "\n\n".join(texts)
 
 
 def draw(root):
     """The values of `beside` with their intervals, a panel a paper: a figure; None where there is nothing."""
-    rows = [
-        row | {"paper": papers.card(paper).citation, "row": labelled(one.claim), "scale": scale}
-        for paper, claims in beside(root).items()
-        for one, of in claims
-        for scale, row in of.items()
-        if row
-    ]
+    rows = []
+    for (paper, one), of in beside(root).items():
+        about = {"paper": paper, "row": labelled(one.claim)}
+        rows += [row | about | {"scale": scale} for scale, row in of.items() if row]
     if not rows:
         return None
     found = pd.DataFrame(rows)
@@ -69,8 +62,7 @@ def draw(root):
         names = list(dict.fromkeys(part.row))
         for shift, (scale, look) in zip((-0.15, 0.15), looks.items(), strict=True):
             own = part[part.scale == scale]
-            places = [names.index(name) + shift for name in own.row]
-            points(axis, own, "value", places, look, ("ci_low", "ci_high"))
+            points(axis, own, "value", place(own.row, names, shift), look, ("ci_low", "ci_high"))
         guide(axis, 0)
         name_rows(axis, names)
     grid.name_axes("ours, in the unit of the claim")

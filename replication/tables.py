@@ -15,9 +15,11 @@ from replication.records import VERDICT_SCALES, slug, unit_columns, variant_colu
 
 
 def select(table, **values):
-    """The rows that have the given values, column=value."""
-    for column, value in values.items():
-        table = table[table[column] == value]
+    """The rows that have the given values, column=value or a list of them; a missing one is ""."""
+    for column, wanted in values.items():
+        wanted = wanted if isinstance(wanted, list) else [wanted]
+        missing = table[column].isna() & ("" in wanted)
+        table = table[table[column].isin(wanted) | missing]
     return table
 
 

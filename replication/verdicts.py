@@ -7,6 +7,7 @@ verdict becomes a sentence only where it is printed (`sentence`).
 import math
 from dataclasses import dataclass, replace
 
+from faithlib.scores import one_of
 from faithlib.statistics.base import ROUNDING, direction
 from faithlib.statistics.intervals import Interval
 from replication.records import Case, titles
@@ -76,8 +77,7 @@ class Verdict:
     interval: Interval | None = None
 
     def __post_init__(self):
-        if self.word not in WORDS:
-            raise ValueError(f"unknown verdict {self.word!r}: use one of {', '.join(WORDS)}")
+        one_of("verdict", self.word, WORDS)
 
     @property
     def n_units(self):
@@ -111,18 +111,14 @@ def sentence(row):
     >>> sentence(Verdict("depends", depends_on=("ties",), unit="seed", units=(3, 5)).row())
     'depends on ties (3–5 seeds)'
     """
-    words, model = row["verdict"], row.get("model", "")
+    words, model = in_full(row), row.get("model", "")
     if not words:
         return ""
     reasons = [row["reason"]] if row["reason"] else []
-    if words == DEPENDS:
-        words = f"depends on {row['depends_on'].replace(JOIN, ', ')}"
     if row["not_shown_with"]:
         reasons.append(f"not shown with {row['not_shown_with'].replace(JOIN, ', ')}")
     if row["shown_on"] and (row["cases"] + row["other_cases"]) != row["shown_on"]:
         reasons.append(f"shown on {row['shown_on'].replace(JOIN, ', ')}")
-    if words == HOLDS and row["failing_cases"] and row["quantifier"] == ON_AVERAGE:
-        words = f"holds on average, not shown on {row['failing_cases'].replace(JOIN, ', ')}"
     if row["n_units"]:
         fewest, most = row["n_units"], row["most_units"]
         count = f"{fewest}–{most}" if fewest < most else f"{fewest}"
@@ -133,6 +129,15 @@ def sentence(row):
             words, model = f"{words} for {model}", ""
         reasons.append(", ".join(filter(None, [model, covers])))
     return f"{words} ({'; '.join(reasons)})" if reasons else words
+
+
+def in_full(row):
+    """The word of a verdict, with what it depends on, or where an average that holds is not shown."""
+    if row["verdict"] == DEPENDS:
+        return f"depends on {row['depends_on'].replace(JOIN, ', ')}"
+    if row["verdict"] == HOLDS and row["failing_cases"] and row["quantifier"] == ON_AVERAGE:
+        return f"holds on average, not shown on {row['failing_cases'].replace(JOIN, ', ')}"
+    return row["verdict"]
 
 
 def decide(low, high, relation=">", bound=0.0):

@@ -25,7 +25,7 @@ BUDGETS = {
     "faithlib/study": 2_086,
     "faithlib/tasks": 965,
     "faithlib/training": 806,
-    "replication": 2_198,  # 4 of them: seeds of several contents of a file, a record of another paper
+    "replication": 2_063,  # 4 of them: seeds of several contents of a file, a record of another paper
     "notebooks/attributions": 132,
     "notebooks/fmm": 701,
     "notebooks/ground_truth_2": 1_699,  # 8 of them: models of a trial in processes, from a folder

@@ -24,6 +24,7 @@ from faithlib import store
 from faithlib.engine.batching import halving, out_of_memory
 from faithlib.training import fine_tuning as training
 from replication import results
+from replication.records import missing
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="signals and limits as Linux has them")
 
@@ -285,13 +286,13 @@ def test_a_unit_that_always_fails_is_a_hole_with_a_name(grid):
     assert "2 of 3 units in" in text and "min left" in text
     folder = grid / "results/quick/attributions"
     assert (folder / "claims.csv").read_text() == "sentiment.name.s0\nsentiment.name.s2"
-    assert results.missing(folder) == ["sentiment.name.s1"]
+    assert missing(folder) == ["sentiment.name.s1"]
     assert "told to fail" in (grid / "runs/quick/attributions/sentiment.name.s1.log").read_text()
     before = records(grid)
     assert len(before) == 4
     (grid / "fail").unlink()
     complete(grid, before)
-    assert results.missing(folder) == [] and not (folder / "missing.csv").exists()
+    assert missing(folder) == [] and not (folder / "missing.csv").exists()
 
 
 @linux

@@ -19,7 +19,7 @@ import yaml
 from execute import command
 
 from faithlib import store
-from replication import papers, results
+from replication import papers, records, results
 from replication.parameters import check, code, defaults
 
 VERSION = 2  # of the form of config/*.yaml, see config/schema.json
@@ -95,7 +95,7 @@ def read_paper(name, entry, scale, paths, asked):
     values, entries, missing = defaults(experiment), {}, {}
     for row in entry["units"]:
         try:
-            expanded = list(results.expand(scale, entry.get("defaults", {}), row))
+            expanded = list(records.expand(scale, entry.get("defaults", {}), row))
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
         for unit, parameters in expanded:

@@ -28,9 +28,8 @@ from pages import head
 from faithlib.models.places import BUILT
 from faithlib.store import listed
 from faithlib.tasks import SPLITS
-from replication import results
 from replication.parameters import defaults
-from replication.records import Case
+from replication.records import Case, in_config
 
 KINDS = ("CPU", "GPU")
 FACTOR = 1.0  # by which printed hours are multiplied: they are of a V100, of ROAR's RoBERTa an A100
@@ -176,7 +175,7 @@ def nearest(rows, case):
 def setup_of(card):
     """({(data set, model): hours that a paper prints}, {the same: parameters in its own set-up})."""
     printed = card.hours() if card.hours else {}
-    _, units = results.in_config("results", "paper", card.name)  # none in a project without that scale
+    _, units = in_config("results", "paper", card.name)  # none in a project without that scale
     return printed, {Case.of(unit)[:2]: unit for unit in units.values() if not unit.get("variant")}
 
 

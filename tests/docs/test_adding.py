@@ -111,7 +111,9 @@ def test_a_model_family_is_in_the_study_and_by_name_in_the_grid(tmp_path):
 @pytest.mark.slow
 def test_a_paper_is_in_the_grid_and_the_verdicts_are_printed(tmp_path):
     printed = follow(section(PAGE, "A paper"), project(tmp_path))
-    assert re.search(r"two attributions disagree \(τ below 0\.5\) +-?\d\.\d{3} +\[", printed)
+    assert re.search(
+        r"two attributions disagree \(τ below 0\.5\)\n +ours, 95 % interval: [+-]\d\.\d{3} \[", printed
+    )
     for file in ("results/quick/agreement/tables/agreement.csv", "figures/quick/agreement/agreement.pdf"):
         assert (tmp_path / file).is_file()
     check = "python workflow/grid.py scale=quick papers=agreement"

@@ -5,7 +5,7 @@ import pytest
 import yaml
 from sample.units import ROOT
 
-from replication import results
+from replication import records, results
 
 OTHERS = """
 soft_metrics:
@@ -34,7 +34,7 @@ QUICK = yaml.safe_load((ROOT / "config/quick.yaml").read_text(encoding="utf-8"))
 
 
 def test_each_paper_and_study_has_one_quick_unit():
-    assert [len(list(results.expand("quick", {}, *entry["units"]))) for entry in QUICK.values()] == [1] * 7
+    assert [len(list(records.expand("quick", {}, *entry["units"]))) for entry in QUICK.values()] == [1] * 7
     assert set(yaml.safe_load(OTHERS)) < set(QUICK)
 
 

@@ -35,7 +35,7 @@ def test_a_bridge_goes_step_by_step_and_says_what_is_left(paper):
 
 def test_a_wrong_step_is_one_line_and_what_has_no_value_is_unknown(paper):
     _, folder = paper
-    with pytest.raises(ValueError, match="^mine, step 'luck': use one of definition, attributions' code, "):
+    with pytest.raises(ValueError, match="^mine/published/bridge.yaml: choice='luck' is unknown: use 'def"):
         bridged(folder, steps=[{"choice": "luck", "what": "", "to": {}}])
     assert np.isnan(bridged(folder, ours={"table": "values", "where": {"dataset": "rte"}}).ours)
     step = {"choice": "texts", "what": "", "to": {"attribution": "beam"}}

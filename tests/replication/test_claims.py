@@ -195,7 +195,7 @@ def test_claims_with_intervals_of_their_own():
 
 
 def test_bad_claims_are_told():
-    refused("'often': use one of on average, somewhere, everywhere", claim, SST, quantifier="often")
+    refused("quantifier='often' is unknown: use 'on average', 'somewh", claim, SST, quantifier="often")
     refused("no column example", claim, SST, design="crossed")
     assert sentence(rows(claim(SST[:0]), "small")[0]) == "not tested (no record has what it needs)"
     assert stated([claim(SST[:0])], "small") and not stated([claim(SST[:0])], "quick")

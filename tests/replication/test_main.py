@@ -34,11 +34,11 @@ def test_claims_of_a_paper_have_intervals_and_verdicts(project, capsys):
     write(project / "results/small/fmm", {"claim": "one above two", "verdict": "holds"}, wrapped)
     command.main(["small", "fmm"])
     out = capsys.readouterr().out
-    assert "[0.100, 0.375]" in out and "undecided (2 seeds)" in out and "nan" not in out
+    assert "+0.250 [+0.100, +0.375]; published" in out and "undecided (2 seeds)" in out and "nan" not in out
     assert max(map(len, out.splitlines())) <= 100
     command.main(["small", "all"])
     assert capsys.readouterr().out == out
-    refused("paper 'fm' has no claims here: use one of fmm", command.main, ["small", "fm"])
+    refused("paper with claims at scale small='fm' is unknown: use 'fmm'", command.main, ["small", "fm"])
 
 
 def test_one_screen_says_what_was_made_and_ends_with_the_line_that_opens_it(project, capsys):
@@ -63,7 +63,7 @@ def test_one_screen_says_what_was_made_and_ends_with_the_line_that_opens_it(proj
     assert capsys.readouterr().out.endswith("jupyter lab runs/quick/fmm/report.ipynb\n")
     command.main(["small"])
     first = capsys.readouterr().out.splitlines()[1]
-    assert first.split() == ["fmm", "0", "0", "0", "1", "holds,", "1", "depends"]
+    assert first.split() == ["fmm", "0", "0", "0", "1", "holds,", "1", *"depends on a choice".split()]
 
 
 def test_cards_are_written_from_the_committed_claims(project, capsys):
@@ -81,5 +81,5 @@ def test_wrong_scales_are_told(project):
     for scale in ("small", "mine"):
         (project / f"config/{scale}.yaml").touch()
         refused(f"make results SCALE={scale}", command.main, [scale], error=FileNotFoundError)
-    refused("'tiny' is unknown: use one of mine, small", command.main, ["tiny"])
+    refused("'tiny' is unknown: use 'mine', 'small'", command.main, ["tiny"])
     refused("scale='../tiny' is no slug", command.main, ["../tiny"])

@@ -11,8 +11,7 @@ import pytest
 from wrong import refused, tells
 
 from faithlib import store
-from replication import results
-from replication.records import EARLIER
+from replication import records, results
 
 VALUES = pd.DataFrame(
     {"example": np.arange(3, dtype=np.int32), "value": np.array([0.5, np.nan, 1], np.float32)}
@@ -44,7 +43,7 @@ def test_a_variant_is_a_unit_of_its_own(given):
     endings = "json only-masking.json only-masking.parquet parquet"
     assert names(main) == [f"sst.tiny.s1.{end}" for end in endings.split()]
     assert json.loads(other.read_text())["params"]["variant"] == "only-masking"
-    ((unit, given),) = results.expand(
+    ((unit, given),) = records.expand(
         "quick", {"model": "org/tiny"}, {"task": "sst", "seed": 0, "variant": "36-outputs"}
     )
     assert unit == "sst.tiny.s0.36-outputs" and given["scale"] == "quick"
@@ -172,13 +171,9 @@ def test_what_tells_parameters_apart():
     assert results.differences({"a": 1}, {"a": 1, "variant": "", "plugins": []}) == []
     assert results.differences({"a": 1, "b": [1]}, {"a": 2}) == ["a=1, not 2", "b=[1], not unknown"]
     assert results.differences({}, {"epochs": 2}) == ["epochs=unknown, not 2"]
-    assert results.differences({}, {"dtype": "float32"}) == []  # older records know no other
-    assert results.differences({"precision": "bfloat16"}, {"dtype": "bfloat16"}) == []
     assert results.differences({}, {"dtype": "bfloat16"}) == ["dtype=unknown, not 'bfloat16'"]
     assert results.differences({"workers": 1}, {"workers": 2}) == []
-    both = ["paper", "released"]
-    earlier = {"definitions": both, "options": ""}  # what records measured before
-    assert results.differences({}, earlier) == []
+    assert results.differences({}, {"options": ""}) == []
     assert results.differences({}, {"definitions": ["paper"]}) == ["definitions=unknown, not ['paper']"]
 
 
@@ -263,7 +258,7 @@ def test_seeds_may_have_other_attributions(project, given):
 
 
 def test_a_parameter_that_earlier_records_lack_separates_no_seeds(project, given, capsys):
-    save(given | EARLIER | {"seed": 2, "options": "", "plugins": []})
+    save(given | {"seed": 2, "options": "", "plugins": []})
     capsys.readouterr()
     assert [unit for unit, _ in units(project)] == ["sst.tiny.s1", "sst.tiny.s2"]
     assert "Left out" not in capsys.readouterr().out

@@ -29,7 +29,7 @@ def project(tmp_path, monkeypatch):
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "small.yaml").write_text(CONFIG, encoding="utf-8")
     monkeypatch.setattr("replication.seeds.project_root", lambda: tmp_path)
-    monkeypatch.setattr("replication.results.project_root", lambda: tmp_path)
+    monkeypatch.setattr("replication.records.project_root", lambda: tmp_path)
     return tmp_path
 
 

@@ -118,7 +118,7 @@ UP_HOLDS = verdict_of(HOLDS)
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: verdicts.Verdict("true"), "unknown verdict 'true'"),
+        (lambda: verdicts.Verdict("true"), "verdict='true' is unknown: use 'holds'"),
         (lambda: verdicts.decide(0, 1, "=="), "unknown relation '=='"),
         (lambda: verdicts.decide(1, 0), "not an interval"),
         (lambda: cases.average({}), "at least one"),
