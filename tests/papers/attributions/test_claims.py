@@ -42,7 +42,7 @@ def test_claims_hold_where_every_example_agrees():
     assert verdicts.cases[0] == "sentiment; topics" and verdicts.published.isna().all()
     assert (verdicts.ci_low < verdicts.value).all() and (verdicts.value < verdicts.ci_high).all()
     text = command.verdict_table(verdicts)  # what `make results` prints at its end
-    assert all(claim.split()[0] in text for claim in expected)
+    assert text.count(" above ") == len(expected)
 
 
 def test_rationales_of_people_have_rows_of_their_own_and_lend_generated_texts_nothing():
