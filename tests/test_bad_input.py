@@ -157,9 +157,7 @@ def config(given, folder, monkeypatch):
     else:
         paper, _, unit = given.partition(": ")
         entries = {paper: {"units": [yaml.safe_load(unit)]}} if unit else {}
-        content = yaml.safe_dump(
-            {"version": grid.VERSION, "scale": "quick", "papers": entries}, sort_keys=False
-        )
+        content = yaml.safe_dump({"version": 2, "scale": "quick", "papers": entries}, sort_keys=False)
     (folder / "config/quick.yaml").write_text(content, encoding="utf-8")
     grid.read({}, folder / "config")
 

@@ -22,7 +22,6 @@ from faithlib import store
 from replication import papers, results
 from replication.parameters import check, code, defaults
 
-VERSION = 2  # of the form of config/*.yaml, see config/schema.json
 PATHS = ("data_dir", "model_dir", "device")  # where a unit runs, not what it computes
 OPTIONS = ("scale", "papers", *PATHS)
 ROOM = 2**16  # bytes
@@ -128,25 +127,12 @@ def read_yaml(source):
     """The content of a config; ValueError, in one line, for what is no YAML."""
     try:
         return yaml.load(Path(source).read_text(encoding="utf-8"), Loader)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:  # the latter where it is nested too deeply
         raise ValueError(f"{source} is not valid YAML: {' '.join(str(error).split())}; correct it") from None
-    except RecursionError:
-        raise ValueError(f"{source} is not valid YAML: nested too deeply; correct it") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"{source} is not UTF-8 ({error}); save it as UTF-8") from None
     except (ValueError, OSError) as error:
         raise ValueError(f"{source}: {' '.join(str(error).split())}") from None
-
-
-def conform_config(content):
-    """Raise ValueError unless a config is a mapping of this version and of the schema's form."""
-    if isinstance(content, dict) and (version := content.get("version")) != VERSION:
-        has = "no version, so it is older than this faithlib" if version is None else f"version {version!r}"
-        raise ValueError(
-            f"the config has {has}, which reads version {VERSION}: "
-            f"compare it with config/paper.yaml, then write version: {VERSION}"
-        )
-    units.conform(content, units.SCHEMA)
 
 
 def writable(folder):
@@ -199,7 +185,7 @@ def read_all(config, folder="config"):
     source = f"{folder}/{scale}.yaml"
     content = read_yaml(source)
     try:
-        conform_config(content)
+        units.conform(content, units.SCHEMA)
         if content["scale"] != scale:
             raise ValueError(f"says scale {content['scale']!r}; the file's name says {scale!r}")
         entries, asked = content["papers"], ASKED | content.get("asks", {})
