@@ -81,6 +81,7 @@ def folder(tmp_path_factory):
     tiny.save(model, place / "my-model")
     pd.DataFrame(TABLE).to_csv(place / "reviews.csv", index=False)
     (place / "my.py").write_text("def longest(model, batch, target):\n    return batch.maskable * 1.0\n")
+    (place / "broken.py").write_text("def longest(model, batch, target):\n    return {}['longest']\n")
     (place / "config").mkdir()
     return place
 

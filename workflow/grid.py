@@ -102,6 +102,8 @@ def read_paper(name, entry, scale, paths, asked):
                 raise ValueError(f"{name}: unit {unit} is there twice; remove one, or give one a variant")
             check(experiment, parameters | paths)
             try:
+                if device := parameters.get("device"):
+                    units.refuse("device", device, "no unit has its own", f"give DEVICE={device} to make")
                 units.check(card, values | paths | parameters, values)
             except FileNotFoundError as error:
                 missing[unit] = f"{name}: {error}"

@@ -15,7 +15,7 @@ from sources import SOURCES
 
 from faithlib import attributions, corpora, options, plugins
 from faithlib.options import BILSTM, TINY, TINY_CAUSAL
-from faithlib.scores import one_of, suggestion
+from faithlib.scores import one_of
 from faithlib.tasks import files
 from faithlib.tasks.table import TASKS
 from replication import results
@@ -152,10 +152,8 @@ def check_task(card, parameters):
     if files.is_path(name):
         files.find(name)
         return
-    if name not in TASKS:
-        raise ValueError(f"task = {name!r} is unknown; add it by register_task; {suggestion(name, TASKS)}")
+    task = TASKS.find(name)
     card.use(name)
-    task = TASKS[name]
     if task.generated:
         most = dict.fromkeys(("train_size", "validation_size", "test_size"), corpora.LARGEST)
         if task.kind == "prompts":

@@ -35,8 +35,8 @@ def test_a_device_that_this_machine_lacks_is_refused(monkeypatch):
 @pytest.mark.parametrize("device_map, told", [
     ("atuo", "device='atuo' is unknown: .* or one of 'auto', 'balanced'"),
     ({"": "dsik"}, "device='dsik' is unknown: .* or 'disk'"),
-    ({"": 7}, "device='cuda:7', but this machine shows 2"),
-    (7, "device='cuda:7', but this machine shows 2"),
+    ({"": 7}, "device='cuda:7' of 2 that are here"),
+    (7, "device='cuda:7' of 2 that are here"),
 ])  # fmt: skip
 def test_a_device_map_of_places_that_do_not_exist_is_refused(device_map, told, monkeypatch):
     gpus(monkeypatch, 2)
