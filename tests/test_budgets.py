@@ -14,17 +14,17 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 BUDGETS = {
-    "faithlib/*.py": 973,
+    "faithlib/*.py": 982,
     "faithlib/attributions": 1_160,
     "faithlib/corpora": 438,
-    "faithlib/engine": 372,
-    "faithlib/metrics": 1_535,
-    "faithlib/models": 1_485,
+    "faithlib/engine": 368,
+    "faithlib/metrics": 1_530,
+    "faithlib/models": 1_486,
     "faithlib/report": 584,
-    "faithlib/statistics": 396,
-    "faithlib/study": 2_086,
-    "faithlib/tasks": 965,
-    "faithlib/training": 806,
+    "faithlib/statistics": 394,
+    "faithlib/study": 2_072,
+    "faithlib/tasks": 976,
+    "faithlib/training": 809,
     "replication": 2_198,  # 4 of them: seeds of several contents of a file, a record of another paper
     "notebooks/attributions": 131,
     "notebooks/fmm": 701,
@@ -36,7 +36,7 @@ BUDGETS = {
     "notebooks/tutorials": 1_196,  # 315 of them were in the lessons' cells, 50 refuse a page of nothing
     "notebooks' code": 3_304,
     "workflow": 2_300,
-    "tests": 28_767,
+    "tests": 28_771,
     "docs": 1_264,  # 20 of them: values on hover, and verdicts as squares without a font
     "benchmarks": 1_753,
     "javascript": 238,

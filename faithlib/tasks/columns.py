@@ -204,7 +204,8 @@ def _cell(value, text):
     if not isinstance(value, (list, tuple, np.ndarray)):
         raise NotEvidence(f"{_shown(value)} is no list: give words, spans or substrings")
     if isinstance(value, tuple) and len(value) == 2 and all(whole(v) is not None for v in value):
-        raise NotEvidence(f"{value} may be two words or a span: write {list(value)} or [{value}]")
+        fix = f"give {list(value)} for words, [{value}] for a span"
+        raise NotEvidence(f"{value} may be two words or a span: {fix}")
     count = len(_bounds(text))
     if any(isinstance(v, (bool, np.bool_)) for v in value) and not _is_mask(value, count):
         raise NotEvidence(f"{_shown(value)} is no mask of {count} words: give true or false for each")
