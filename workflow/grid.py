@@ -55,10 +55,7 @@ def check_tables(card, report):
     """Raise ValueError for a table of the card that its report never names."""
     written = code(report)
     if missing := [table for table in card.tables if not re.search(rf"\b{re.escape(table)}\b", written)]:
-        raise ValueError(
-            f"{card.name}: its card names the table {missing[0]!r}, which {report} does not write: save it "
-            f"there as results/<scale>/{card.name}/tables/{missing[0]}.csv, or take it out of the card"
-        )
+        raise ValueError(f"{report} writes no table {missing[0]!r}: save it, or take it out of the card")
 
 
 def options(config):
@@ -250,9 +247,8 @@ def demand(device, papers):
         if not has_instructions(dtype, here):
             print(
                 f"{wanted.count(dtype)} of the {len(left)} units left compute in {dtype}: this {here.type} "
-                "has no instructions for it, so they take several times as long as in float32. Compute them "
-                f"on another machine, or write dtype: float32 in config/{left[0]['scale']}.yaml, for all "
-                "seeds of a data set and model"
+                "has no instructions for it, which takes several times as long. Take another machine, or "
+                f"write dtype: float32 in config/{left[0]['scale']}.yaml, for all seeds of a case"
             )
 
 

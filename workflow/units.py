@@ -90,8 +90,12 @@ def check_value(name, value, zeros=(), default=None):
             refuse(name, value, "an item is there twice", "name each once")
     if isinstance(value, str) and (value != value.strip() or re.search(r"[\x00-\x1f]", value)):
         refuse(name, value, "it has blanks around it or control characters", "remove them")
-    if value != 0 or name not in zeros:
+    if value == 0 and name in zeros:
+        return
+    try:
         options.check({name: value}, options.PARAMETERS)
+    except ValueError as error:
+        raise ValueError(f"{error}; give another") from None
 
 
 def check_steps(name, value, default):
