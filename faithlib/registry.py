@@ -64,7 +64,7 @@ class Registry(Mapping):
     def find(self, name: str) -> Any:
         """The entry of a name; ValueError, with the nearest name, for an unknown one."""
         if name not in self._entries:
-            fix = f"{suggestion(name, sorted(self))}; one of your own: import the file that registers it"
+            fix = f"{suggestion(name, sorted(self))}; add your own by importing the file that registers it"
             raise ValueError(f"{self.kind} {name!r} is unknown: {fix}")
         return self._entries[name]
 
