@@ -21,7 +21,7 @@ import tomllib
 from contextlib import chdir
 from pathlib import Path
 
-from faithlib import __version__
+from faithlib import __version__, plugins
 from faithlib.scores import suggestion
 
 PROGRAM = "faithlib"
@@ -30,6 +30,7 @@ OPTIONS = (
     "model", "data", "attributions", "metrics", "baselines", "resume", "seed", "long_texts", "operator",
     "minutes", "blank",
 )  # fmt: skip
+REFUSALS = (ValueError, OSError, NotImplementedError, ImportError, FloatingPointError)
 TABLE = Path(__file__).with_name("commands.toml")  # of the commands and their options
 
 
@@ -76,8 +77,10 @@ def main(arguments=None):
         return 0
     except SystemExit as end:  # of a notebook, or of --help
         return _say(end.code, 2) if isinstance(end.code, str) else end.code or 0
-    except (ValueError, OSError, NotImplementedError, ImportError, FloatingPointError) as error:
-        return _say(error, 2)
+    except Exception as error:
+        if (line := plugins.fault(error)) or isinstance(error, REFUSALS):
+            return _say(line or error, 2)
+        raise
 
 
 def _say(message, status):
@@ -232,8 +235,6 @@ def _named(attributions, metrics):
 
 
 def _load_plugins(files):
-    from faithlib import plugins
-
     for file in files:
         if Path(file).is_dir():
             raise ValueError(f"plugins: {file!r} is a folder: name a Python file, such as {file}/my.py")

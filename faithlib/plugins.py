@@ -3,6 +3,9 @@
 import importlib.util
 import sys
 from pathlib import Path
+from traceback import walk_tb
+
+PREFIX = "faithlib_plugin_"  # of the modules' names
 
 
 def load(paths, root=".") -> list:
@@ -19,7 +22,7 @@ def load(paths, root=".") -> list:
 def _load(path):
     if not path.is_file():
         raise FileNotFoundError(f"plugins: there is no file {path.as_posix()!r}: check the path")
-    name = f"faithlib_plugin_{path.resolve().as_posix()}"
+    name = f"{PREFIX}{path.resolve().as_posix()}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
@@ -33,3 +36,12 @@ def _load(path):
         del sys.modules[name]
         raise ValueError(f"plugins: {path.as_posix()} fails: {type(error).__name__}: {error}") from error
     return module
+
+
+def fault(error):
+    """The function of a loaded file that an error was raised in, and the error, in one line; else ""."""
+    for frame, line in walk_tb(error.__traceback__):
+        if frame.f_globals.get("__name__", "").startswith(PREFIX):
+            function = f"{Path(frame.f_code.co_filename).name}:{frame.f_code.co_name}"
+            return f"{function} fails in line {line}: {type(error).__name__}: {error}"
+    return ""

@@ -64,7 +64,8 @@ class Registry(Mapping):
     def find(self, name: str) -> Any:
         """The entry of a name; ValueError, with the nearest name, for an unknown one."""
         if name not in self._entries:
-            raise ValueError(f"{self.kind} {name!r} is unknown: {suggestion(name, sorted(self))}")
+            fix = f"{suggestion(name, sorted(self))}; add your own by importing the file that registers it"
+            raise ValueError(f"{self.kind} {name!r} is unknown: {fix}")
         return self._entries[name]
 
     def remove(self, name: str) -> None:

@@ -137,9 +137,7 @@ def check_scores(encodings, scores):
             )
         for i, (s, encoding) in enumerate(zip(rows, encodings, strict=True)):
             if len(s) != len(encoding.ids):
-                raise ValueError(
-                    f"{name!r} has {len(s)} scores for the {len(encoding.ids)} tokens of example {i}"
-                )
+                raise ValueError(f"{name!r}, example {i}: {len(s)} scores for {len(encoding.ids)} tokens")
             if not np.isfinite(np.asarray(s, float)[encoding.maskable]).all():
                 raise ValueError(f"{name!r} has NaN or infinite scores for example {i}: repair them")
 

@@ -81,6 +81,7 @@ def folder(tmp_path_factory):
     tiny.save(model, place / "my-model")
     pd.DataFrame(TABLE).to_csv(place / "reviews.csv", index=False)
     (place / "my.py").write_text("def longest(model, batch, target):\n    return batch.maskable * 1.0\n")
+    (place / "broken.py").write_text("def longest(model, batch, target):\n    return {}['longest']\n")
     (place / "config").mkdir()
     return place
 
@@ -157,9 +158,7 @@ def config(given, folder, monkeypatch):
     else:
         paper, _, unit = given.partition(": ")
         entries = {paper: {"units": [yaml.safe_load(unit)]}} if unit else {}
-        content = yaml.safe_dump(
-            {"version": grid.VERSION, "scale": "quick", "papers": entries}, sort_keys=False
-        )
+        content = yaml.safe_dump({"version": 2, "scale": "quick", "papers": entries}, sort_keys=False)
     (folder / "config/quick.yaml").write_text(content, encoding="utf-8")
     grid.read({}, folder / "config")
 

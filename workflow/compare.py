@@ -43,9 +43,7 @@ def units_in(folder):
             raise ValueError(f"{path} is the second {path.name} below {folder}: name one of their folders")
         units.setdefault(key, []).append(path)
     if not units:
-        raise FileNotFoundError(
-            f"{folder}: there is no record in it; name the folder of `faithlib run -o` or of results_dir="
-        )
+        raise FileNotFoundError(f"{folder} has no record: give the folder of faithlib run -o or results_dir=")
     return units
 
 

@@ -13,9 +13,8 @@ def convert(gguf, folder):
     """Convert a GGUF file of a language model into a folder of safetensors.
 
     Raises:
-        ValueError: packages that are missing, a file that is damaged; then nothing is written.
+        ValueError: a file that is damaged; then nothing is written.
     """
-    check_packages()
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
@@ -28,9 +27,7 @@ def convert(gguf, folder):
         source |= {"dtype": "float32", "output_loading_info": True}
         read, info = AutoModelForCausalLM.from_pretrained(path.parent, **source)
     except Exception as error:  # readers of damaged bytes fail in many ways
-        raise ValueError(
-            f"{path.name} cannot be read ({first_line(error)}): it is damaged, fetch it again"
-        ) from error
+        raise ValueError(f"{path.name} is damaged ({first_line(error)}): fetch it again") from error
     broken = [name for name, weight in read.state_dict().items() if not torch.isfinite(weight).all()]
     if lost := sorted(info["missing_keys"]) or broken:
         raise ValueError(f"{path.name} has no whole {lost[0]}: it is damaged, fetch it again")

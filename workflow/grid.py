@@ -22,7 +22,6 @@ from faithlib import store
 from replication import papers, records, results
 from replication.parameters import check, code, defaults
 
-VERSION = 2  # of the form of config/*.yaml, see config/schema.json
 PATHS = ("data_dir", "model_dir", "device")  # where a unit runs, not what it computes
 OPTIONS = ("scale", "papers", *PATHS)
 ROOM = 2**16  # bytes
@@ -56,10 +55,7 @@ def check_tables(card, report):
     """Raise ValueError for a table of the card that its report never names."""
     written = code(report)
     if missing := [table for table in card.tables if not re.search(rf"\b{re.escape(table)}\b", written)]:
-        raise ValueError(
-            f"{card.name}: its card names the table {missing[0]!r}, which {report} does not write: save it "
-            f"there as results/<scale>/{card.name}/tables/{missing[0]}.csv, or take it out of the card"
-        )
+        raise ValueError(f"{report} writes no table {missing[0]!r}: save it, or take it out of the card")
 
 
 def options(config):
@@ -103,6 +99,8 @@ def read_paper(name, entry, scale, paths, asked):
                 raise ValueError(f"{name}: unit {unit} is there twice; remove one, or give one a variant")
             check(experiment, parameters | paths)
             try:
+                if device := parameters.get("device"):
+                    units.refuse("device", device, "no unit has its own", f"give DEVICE={device} to make")
                 units.check(card, values | paths | parameters, values)
             except FileNotFoundError as error:
                 missing[unit] = f"{name}: {error}"
@@ -128,25 +126,12 @@ def read_yaml(source):
     """The content of a config; ValueError, in one line, for what is no YAML."""
     try:
         return yaml.load(Path(source).read_text(encoding="utf-8"), Loader)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:  # the latter where it is nested too deeply
         raise ValueError(f"{source} is not valid YAML: {' '.join(str(error).split())}; correct it") from None
-    except RecursionError:
-        raise ValueError(f"{source} is not valid YAML: nested too deeply; correct it") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"{source} is not UTF-8 ({error}); save it as UTF-8") from None
     except (ValueError, OSError) as error:
         raise ValueError(f"{source}: {' '.join(str(error).split())}") from None
-
-
-def conform_config(content):
-    """Raise ValueError unless a config is a mapping of this version and of the schema's form."""
-    if isinstance(content, dict) and (version := content.get("version")) != VERSION:
-        has = "no version, so it is older than this faithlib" if version is None else f"version {version!r}"
-        raise ValueError(
-            f"the config has {has}, which reads version {VERSION}: "
-            f"compare it with config/paper.yaml, then write version: {VERSION}"
-        )
-    units.conform(content, units.SCHEMA)
 
 
 def writable(folder):
@@ -199,7 +184,7 @@ def read_all(config, folder="config"):
     source = f"{folder}/{scale}.yaml"
     content = read_yaml(source)
     try:
-        conform_config(content)
+        units.conform(content, units.SCHEMA)
         if content["scale"] != scale:
             raise ValueError(f"says scale {content['scale']!r}; the file's name says {scale!r}")
         entries, asked = content["papers"], ASKED | content.get("asks", {})
@@ -262,9 +247,8 @@ def demand(device, papers):
         if not has_instructions(dtype, here):
             print(
                 f"{wanted.count(dtype)} of the {len(left)} units left compute in {dtype}: this {here.type} "
-                "has no instructions for it, so they take several times as long as in float32. Compute them "
-                f"on another machine, or write dtype: float32 in config/{left[0]['scale']}.yaml, for all "
-                "seeds of a data set and model"
+                "has no instructions for it, which takes several times as long. Take another machine, or "
+                f"write dtype: float32 in config/{left[0]['scale']}.yaml, for all seeds of a case"
             )
 
 

@@ -194,9 +194,7 @@ def take(source, part, path, folder):
             if any(fnmatch(name, pattern) for pattern in source.members):
                 copy_out(file, name, folder)
     except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise ValueError(
-            f"{source.name!r}: {part} is no whole archive ({error}); {elsewhere(source)}"
-        ) from error
+        raise ValueError(another(source, f"{part} is no whole archive ({error})")) from error
     if missing := [pattern for pattern in source.members if not any(folder.glob(Path(pattern).name))]:
         raise ValueError(f"{source.name!r}: {part} has no {missing[0]}: correct workflow/sources.yaml")
 

@@ -166,7 +166,7 @@ def saved(notebook):
 def plain(outputs, folder=None):
     """A cell's outputs as one text: streams joined, without addresses in memory and paths into `folder`.
 
-    Bars of progress, which a slower machine shows, count for nothing.
+    Bars of progress, which a slower machine shows, and ids of tables count for nothing.
     """
     streams, others = {}, []
     for output in outputs:
@@ -180,7 +180,7 @@ def plain(outputs, folder=None):
     streams = {name: text for name, text in streams.items() if text}
     text = json.dumps([streams, others], sort_keys=True, ensure_ascii=False)
     text = text.replace(f"{folder}/", "") if folder else text
-    return re.sub(r"\b0x[0-9a-f]+", "0x", text)
+    return re.sub(r"\b(0x|T_)[0-9a-f]+", r"\1", text)
 
 
 def unlike(report, drawn, scale, folder):

@@ -61,18 +61,14 @@ class Operator:
         name, token = self.name, {"mask": "mask_id", "pad": "pad_id"}.get(self.name)
         others = ", ".join(repr(other) for other in OPERATORS if other != name)
         if token and getattr(self.model, token) is None:
-            raise ValueError(
-                f"operator={name!r}, but {self.model.name} has no {name} token: use one of {others}"
-            )
+            raise ValueError(f"operator={name!r}: {self.model.name} has no {name} token: use one of {others}")
         if name == "zero" and not takes_factor(self.model):
             raise ValueError(
                 f"operator='zero', but {self.model.name} gives no access to its embeddings (its logits take "
                 f"no factor): use one of {others}"
             )
         if self.by == "element" and name != "zero":
-            raise ValueError(
-                f"by='element' with operator={name!r}: single dimensions can only become zero, use by='token'"
-            )
+            raise ValueError(f"by='element' with operator={name!r}: only for 'zero', use by='token'")
         if name == "resample" and not (len(self.unigrams) and self.stream):
             raise ValueError(
                 "operator='resample' needs the token ids of the training split and the name of a stream: "

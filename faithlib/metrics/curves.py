@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from faithlib.scores import RANDOM
+from faithlib.scores import RANDOM, one_of
 from faithlib.statistics import DRAW_COUNTS, mean_interval
 
 RESAMPLES = 9999  # of the paper's intervals; cheap, as seeds are few
@@ -59,11 +59,13 @@ def areas(wide, area="ACU", flat=True) -> pd.DataFrame:
     area: "ACU", "RACU" or "RACU clipped"; RACU is NaN for seeds whose random curve hardly falls. flat:
     whether to keep the ACU of these.
     """
+    name = area.lower().replace(" ", "_")
+    one_of("area", name, AREAS)
     x, random, tables = wide.columns.to_numpy(float) / 100, wide.loc[RANDOM], {}
     for measure in wide.index.unique("measure").drop(RANDOM):
         seeds = wide.loc[measure].index.intersection(random.index)
         curve, baseline = wide.loc[measure].loc[seeds].to_numpy(), random.loc[seeds].to_numpy()
-        values = _seeds(x, curve, baseline, area.lower().replace(" ", "_"), flat)
+        values = _seeds(x, curve, baseline, name, flat)
         tables[measure] = pd.Series(values, seeds, dtype=float)
     return pd.DataFrame(tables)
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from faithlib.scores import top
+from faithlib.options import DEFINITIONS
+from faithlib.scores import one_of, top
 
 RATIOS = (0.01, 0.05, 0.10, 0.20, 0.50)  # section 4.4 of the paper
 RELEASED_RATIOS = (0.01, 0.02, 0.05, 0.10, 0.20, 0.50, 1.00)
@@ -58,6 +59,7 @@ def rationale(
     """
     if not 0 < ratio <= 1:
         raise ValueError(f"ratio {ratio} is outside (0, 1]: give the fraction of tokens, such as 0.2")
+    one_of("definition", definition, DEFINITIONS)
     n = int(maskable.sum())
     length = n if definition == "paper" else n + 1
     k = min(n, max(1, int(np.ceil(round(ratio * length, 9)))))  # 0.1 · 30 is 3, not 3.0000000000000004

@@ -45,9 +45,10 @@ def decision_flip(
     Raises ValueError for another step, removal or never, for scores that do not fit or are not finite, and
     for an example that is empty or too long.
     """
-    _check(model, encodings, step, removal, never, operator)
-    check_scores(encodings, scores)
+    one_of("removal", removal, REMOVALS)
     operator = operator or operators.Operator(model, removal)
+    _check(model, encodings, step, never, operator)
+    check_scores(encodings, scores)
     counts = [steps(int(e.maskable.sum()), step) for e in encodings]
     classes = forward.probabilities(model, [forward.unchanged(e) for e in encodings], cache).argmax(1)
     pairs = [(name, i) for name in scores for i in range(len(encodings))]
@@ -84,28 +85,14 @@ def decision_flip(
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _check(model, encodings, step, removal, never, operator):
+def _check(model, encodings, step, never, operator):
     whole = isinstance(step, Integral) and not isinstance(step, bool)
     if not (whole and step >= 1 or isinstance(step, float) and 0 < step <= 1):
-        raise ValueError(
-            f"step={step!r}: give a share of the text in (0, 1], such as 0.05, or a whole number of tokens"
-        )
-    if operator is None:
-        _check_removal(model, encodings, removal)
+        raise ValueError(f"step={step!r}: give a share of the text in (0, 1], or a whole number of tokens")
+    operator.check(encodings)
     if not 0 <= never <= 1:
         raise ValueError(f"never={never!r}: give the fraction in [0, 1] that a text without a flip counts as")
     model.check(encodings)
-
-
-def _check_removal(model, encodings, removal):
-    one_of("removal", removal, REMOVALS)
-    if removal == "mask" and model.mask_id is None:
-        raise ValueError(f"{model.name} has no mask token: use removal='pad' or 'delete'")
-    if removal == "delete" and any(e.maskable.all() for e in encodings):
-        raise ValueError(
-            f"{model.name} has no special token that is left when a text is deleted: "
-            "use removal='mask' or 'pad'"
-        )
 
 
 def fraction_to_flip(inputs, scores):

@@ -102,7 +102,8 @@ def register(
     def join(function):
         text = label or str(name).replace("_", " ")
         rest = dict(source=source, default=default, explain=explain)
-        add(Metric(name, text, better, tuple(range or ()), tuple(needs), void, function, **rest))
+        wanted = (needs,) if isinstance(needs, str) else tuple(needs)
+        add(Metric(name, text, better, tuple(range or ()), wanted, void, function, **rest))
         return function
 
     return join

@@ -28,6 +28,7 @@ def hellinger(p, q, definition="paper"):
     paper: H(p, q) = sqrt(Σ_v (√p_v − √q_v)²) / √2, in [0, 1], 0 for equal and 1 for disjoint ones.
     released: Σ_v (√p_v − √q_v)² / √2 = √2 H², in [0, √2]. Arrays or tensors.
     """
+    one_of("definition", definition, DEFINITIONS)
     squares = ((p**0.5 - q**0.5) ** 2).sum(-1)
     return (squares / 2) ** 0.5 if definition == "paper" else squares / 2**0.5
 

@@ -69,7 +69,10 @@ def load_model(
     asked, texts = _asked(labels, data)
     source = str(source) if isinstance(source, pathlib.Path) else source
     if not isinstance(source, (str, torch.nn.Module)) and all(hasattr(type(source), a) for a in ADAPTER):
-        return _adapter(source, asked, texts)
+        settings = {"tokenizer": tokenizer, "new_head": new_head, "dtype": dtype, "max_length": max_length}
+        settings |= {"model_dir": model_dir, "device": device, "device_map": device_map}
+        settings["attn_implementation"] = attn_implementation
+        return _adapter(source, asked, texts, settings)
     if isinstance(source, torch.nn.Module):
         if device_map is not None or attn_implementation is not None:
             raise ValueError("device_map and attn_implementation are for folders and names: leave them out")
@@ -184,7 +187,9 @@ def _built(name, tokenizer, asked, texts, seed, dtype, device, max_length):
     return loading.load(name, asked, texts, seed=seed, device=device, max_length=max_length, dtype=dtype)
 
 
-def _adapter(model, asked, texts):
+def _adapter(model, asked, texts, settings):
+    if useless := [name for name, value in settings.items() if value]:
+        raise ValueError(f"{useless[0]} is for what is loaded, {model.name} is taken as it is: leave it out")
     if asked is not None and not isinstance(model, CausalLM) and len(asked) != model.outputs:
         raise ValueError(
             f"model {model.name!r} has {model.outputs} classes and labels names {len(asked)} "

@@ -40,9 +40,7 @@ def existing(device):
         if not count:
             raise ValueError(f"device={name!r}, but this machine shows no CUDA device: use 'cpu'")
         if (usable.index or 0) >= count:
-            raise ValueError(
-                f"device={name!r}, but this machine shows {count}: use 'cuda:0' to 'cuda:{count - 1}'"
-            )
+            raise ValueError(f"device={name!r} of {count} that are here: use 'cuda:0' to 'cuda:{count - 1}'")
     if usable.type == "mps" and not torch.backends.mps.is_available():
         raise ValueError(f"device={name!r}, but this machine has no Apple GPU: use 'cpu'")
     return usable
@@ -72,9 +70,7 @@ def check(device="cpu", device_map=None, attn_implementation=None, dtype="float3
     """
     usable = existing(device)
     if built and (device_map, attn_implementation) != (None, None):
-        raise ValueError(
-            f"device_map and attn_implementation are for saved models: leave them out for {built!r}"
-        )
+        raise ValueError(f"device_map and attn_implementation are for saved models: leave out for {built!r}")
     if device_map is not None:
         if usable.type != "cpu":
             raise ValueError(f"device={str(device)!r} and device_map={device_map!r}: give one of them")

@@ -205,9 +205,8 @@ def crossed_interval(values: Any, unit: str = "seed", limits: tuple[float, float
     >>> print(crossed_interval(0.1 * np.arange(3)[:, None] + stream("example").normal(size=(3, 100))).n_texts)
     100
     """
-    x = np.ascontiguousarray(
-        base.check_finite(values)
-    )  # one order of summation: the same bits from every table
+    # One order of summation: the same bits from every table.
+    x = np.ascontiguousarray(base.check_finite(values))
     if x.ndim != 2:
         raise ValueError(f"values of shape {x.shape} are not seeds × texts: give two axes")
     seeds, texts = x.shape

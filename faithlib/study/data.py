@@ -45,19 +45,14 @@ class Texts:
     def encode(self, model, long_texts=""):
         """([Encoding], what was cut, in a sentence, or ""): the texts as a model reads them.
 
-        long_texts: "error" or "truncate", as `models.check_examples` takes it; a language model reads its
-        prompts whole, and "" refuses the first that is too long. Raises ValueError for what it cannot take.
+        long_texts: "error" or "truncate", as `models.check_examples` takes it; "" refuses the first that is
+        too long. Raises ValueError for what it cannot take.
         """
         pairs = [self.column("text_b")] if "text_b" in self.frame and any(self.frame["text_b"]) else []
         if pairs and hasattr(model, "prefix"):
             raise ValueError(f"data has the column text_b, and {model.name} is a language model: drop it")
         encodings, cut = model.encode(self.column("text"), *pairs), []
-        if long_texts == "truncate" and hasattr(model, "prefix"):
-            raise ValueError(
-                f"long_texts='truncate': the end of a prompt decides what follows, and {model.name} is a "
-                "language model: shorten the prompts"
-            )
-        if long_texts and not hasattr(model, "prefix"):
+        if long_texts:
             encodings, cut = check_examples(model, encodings, long_texts)
         model.check(encodings)
         return encodings, "".join(f"{row['why']}: their ends are cut." for row in cut)
@@ -81,7 +76,8 @@ def read(data) -> Texts:
         data = data.splits
     if isinstance(data, Mapping):
         if "test" not in data and len(data) != 1:
-            raise ValueError(f"data has the splits {', '.join(map(repr, data))}: give one of them")
+            keys = ", ".join(map(repr, data))
+            raise ValueError(f"data has the splits {keys}: give one of them, or a DataFrame of columns")
         if "test" in data and "validation" in data:
             validation = read({"validation": data["validation"]}).frame
         train = data.get("train") if "test" in data else None

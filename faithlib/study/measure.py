@@ -65,7 +65,7 @@ def _measured(part, rows):
     """The `Measured` of a block, whose texts have the numbers `rows`."""
     about = () if part.asked.resume is None else (
         part.weights, part.encodings, part.targets.listed, part.targets.contrast, part.asked.settings["seed"],
-        part.asked.baselines, str(part.evidence), _erasing(part),
+        part.asked.baselines, str(part.inputs.evidence), _erasing(part),
     )  # fmt: skip
     kept = chunks.Chunks(part.asked.resume, *about)
     of_texts, notes = _explain(part, kept)

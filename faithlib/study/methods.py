@@ -109,9 +109,7 @@ def _register(name, function, added):
     try:
         signature(function).bind(None, None, None)
     except TypeError as error:
-        raise ValueError(
-            f"attribution {name!r}: {error}: give a function of (model, batch, target)"
-        ) from error
+        raise ValueError(f"attribution {name!r}: {error}: give one of (model, batch, target)") from error
     if name in registry.names():
         raise ValueError(f"attribution {name!r} is registered already: choose another name")
 

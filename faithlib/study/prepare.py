@@ -61,17 +61,12 @@ class Part:
     weights: list | None = None
     passes: dict = field(default_factory=dict)
 
-    @property
-    def evidence(self):
-        """Of each text, or None."""
-        return self.inputs.evidence
-
     def block(self, rows):
         """Some of its texts, with a cache of their own."""
         if len(rows) == len(self.encodings):
             return self
         encodings, targets = [self.encodings[i] for i in rows], self.targets.at(rows)
-        evidence = self.evidence and [self.evidence[i] for i in rows]
+        evidence = self.inputs.evidence and [self.inputs.evidence[i] for i in rows]
         aligned = {name: [of_texts[i] for i in rows] for name, of_texts in self.aligned.items()}
         inputs = _inputs(self.model, encodings, targets, evidence, self.asked, self.inputs.masking)
         return replace(self, encodings=encodings, targets=targets, aligned=aligned, inputs=inputs)
@@ -163,7 +158,7 @@ def predict(part):
         targets=targets,
         predicted=predicted,
         aligned=_aligned(model, part.texts, part.wanted, encodings, targets),  # of several outputs, the right
-        inputs=_inputs(model, encodings, targets, part.evidence, asked, part.inputs.masking, cache),
+        inputs=_inputs(model, encodings, targets, part.inputs.evidence, asked, part.inputs.masking, cache),
         weights=None if asked.resume is None else chunks.told(model),
     )
     estimate = plan.estimate(

@@ -17,7 +17,7 @@ def repeated(part, rows=None):
     for i in range(len(part.encodings)) if rows is None else rows:
         e, answer = part.encodings[i], part.targets.listed[i]
         foil = part.targets.contrast and part.targets.contrast[i]
-        evidence = str(part.evidence and (part.evidence[i], e.words.tolist()))
+        evidence = str(part.inputs.evidence and (part.inputs.evidence[i], e.words.tolist()))
         key = e.ids.tobytes(), e.types.tobytes(), answer, foil, evidence
         if key in seen:
             later.add(i)
@@ -76,11 +76,11 @@ def _remarks(part, at_chance):
         yield f"{name} is wrong on all {n} texts: are the labels those of its classes?"
     if again := repeated(part):
         yield f"{len(again)} of {n} texts are equal to others: they count once."
-    if part.evidence is not None:
-        marked = zip(map(evidence_tokens, part.encodings, part.evidence), part.encodings, strict=True)
+    if part.inputs.evidence is not None:
+        marked = zip(map(evidence_tokens, part.encodings, part.inputs.evidence), part.encodings, strict=True)
         if whole := sum(e.maskable.any() and (tokens == e.maskable).all() for tokens, e in marked):
             yield f"Evidence is every token of {whole} of {n} texts: all attributions are alike there."
-        for row in without_evidence(part.encodings, part.evidence) if part.cut else ():
+        for row in without_evidence(part.encodings, part.inputs.evidence) if part.cut else ():
             yield f"Texts with {row['what']} ({row['why']}): {row['n']} of {n}."
     if part.masked and (part.asked.targets is not None or part.asked.contrast is not None):
         yield "RACU and MaSF explain the labels of the texts, as in their papers, and not the targets."

@@ -219,12 +219,7 @@ def figure(study):
     names = list(table.attribution.unique())
     titles = {m: "\N{NO-BREAK SPACE}".join(text.rsplit(" ", 1)) for m, text in _metrics(study).items()}
     drawn = figures.panels(
-        table,
-        by=["metric"],
-        height=0.6 + 0.2 * len(names),
-        names=titles.get,
-        left=1.5,
-        sharex=False,
+        table, by=["metric"], height=0.6 + 0.2 * len(names), names=titles.get, left=1.5, sharex=False
     )
     for axis, part in drawn:
         figures.guide(axis, 0)

@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -152,6 +152,7 @@ def evaluate(
     models = list(model) if isinstance(model, (list, tuple)) else [model]
     _check(models, baselines, seed, resume, minutes, operator)
     texts = read(data)
+    targets, contrast = (list(of) if isinstance(of, Iterator) else of for of in (targets, contrast))
     asked = Asked(
         metrics, targets, contrast, baselines, operator, minutes, budget, resume, long_texts, blank,
         {"seed": seed, **settings},

@@ -13,6 +13,7 @@ from faithlib.engine import forward
 from faithlib.metrics.inputs import followed
 from faithlib.models.causal import CausalLM
 from faithlib.study.data import class_names, class_of
+from faithlib.tasks.columns import is_blank
 
 OPENING = "([{“‘«„‹¿¡$€£¥#"
 CLOSING = re.compile(r"[.,;:!?)\]}%…”’»›]|('(s|t|re|ll|ve|d|m)|n't)\b")
@@ -60,7 +61,7 @@ def resolve(model, texts, encodings, wanted=None, contrast=None, predicted=None,
             answer that leaves no room or has an unknown word, a contrast equal to the target.
     """
     causal = isinstance(model, CausalLM)
-    columns = [name for name in ("target", "contrast") if not all(map(_blank, texts.column(name) or ()))]
+    columns = [name for name in ("target", "contrast") if not all(map(is_blank, texts.column(name) or ()))]
     if columns and not causal:
         raise ValueError(
             f"data has the column {columns[0]}, which answers a prompt, and {model.name} is a classifier: "
@@ -77,7 +78,7 @@ def resolve(model, texts, encodings, wanted=None, contrast=None, predicted=None,
     if contrast is not None:
         foils = _listed(model, texts, encodings, contrast, "contrast", None, blank)
     for i, (foil, value) in enumerate(zip(foils or (), answers if wanted is None else wanted, strict=False)):
-        resolved = predicted is not None or wanted is not None and not _blank(value)
+        resolved = predicted is not None or wanted is not None and not is_blank(value)
         if resolved and foil == answers[i]:
             raise ValueError(f"contrast of text {i} is its target: give another")
     several = any(len(answer) > 1 for answer in answers) or foils is not None
@@ -162,15 +163,11 @@ def _listed(model, texts, encodings, values, what, predicted, blank):
     tokens = []
     for i, value in enumerate(values):
         value = value.tolist() if hasattr(value, "tolist") else value  # of NumPy or torch
-        if predicted is not None and _blank(value):
+        if predicted is not None and is_blank(value):
             tokens.append((int(predicted[i]),))  # prompts without a known next word
         else:
             tokens.append(read(model, texts.frame.text[i], encodings[i], value, f"{what} of text {i}"))
     return tokens
-
-
-def _blank(value):
-    return value is None or isinstance(value, str) and not value.strip()
 
 
 def _class(model, text, encoding, value, what):

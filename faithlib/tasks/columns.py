@@ -89,7 +89,7 @@ def classes(columns, name, place, labels=None):
         ({'test': [1, 0]}, ('bad', 'good'))
     """
     rows = [(split, i, v) for split, column in columns.items() for i, v in enumerate(column)]
-    if absent := [i for _, i, v in rows if _blank(v)]:
+    if absent := [i for _, i, v in rows if is_blank(v)]:
         raise ValueError(f"{place}: column {name!r} has no label in {_rows(absent)}: fill or remove them")
     labelled = [v for _, _, v in rows]
 
@@ -184,7 +184,8 @@ def missing(value):
     return value is None or value is pd.NA or value is pd.NaT or isinstance(value, Real) and value != value
 
 
-def _blank(value):
+def is_blank(value):
+    """Whether a cell holds nothing, or blanks alone."""
     return missing(value) or isinstance(value, str) and not value.strip()
 
 
@@ -196,16 +197,15 @@ def _cell(value, text):
     """One cell of evidence as a list of numbers, spans or substrings."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "("):
         value = _parsed(value)
-    if _blank(value):
+    if is_blank(value):
         return []
     if isinstance(value, str):
         value = [value]
     if not isinstance(value, (list, tuple, np.ndarray)):
         raise NotEvidence(f"{_shown(value)} is no list: give words, spans or substrings")
     if isinstance(value, tuple) and len(value) == 2 and all(whole(v) is not None for v in value):
-        raise NotEvidence(
-            f"{value} may be two words or a span: give {list(value)} for words, [{value}] for a span"
-        )
+        fix = f"give {list(value)} for words, [{value}] for a span"
+        raise NotEvidence(f"{value} may be two words or a span: {fix}")
     count = len(_bounds(text))
     if any(isinstance(v, (bool, np.bool_)) for v in value) and not _is_mask(value, count):
         raise NotEvidence(f"{_shown(value)} is no mask of {count} words: give true or false for each")
@@ -295,9 +295,7 @@ def _span(item, text):
         raise NotEvidence(f"{_shown(item)} is no word, span or substring: give 3, (0, 5) or 'great'")
     start, end = map(whole, item)
     if not 0 <= start < end <= len(text):
-        raise NotEvidence(
-            f"({start}, {end}) is no span of a text of {len(text)} characters: give 0 <= start < end"
-        )
+        raise NotEvidence(f"({start}, {end}) is no span of {len(text)} characters: give 0 <= start < end")
     if not text[start:end].strip():
         raise NotEvidence(f"({start}, {end}) holds blanks alone: correct the span")
     return start, end

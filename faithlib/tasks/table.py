@@ -4,8 +4,10 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from faithlib import options
 from faithlib.corpora import planted, world
 from faithlib.registry import Registry, read_rows
+from faithlib.scores import one_of
 
 SPLITS = ("train", "validation", "test")
 SUFFIXES = (".parquet", ".csv", ".tsv", ".jsonl")  # of files of one's own
@@ -33,12 +35,21 @@ class Recipe:
     random_state: int = 0
     words: tuple[int, int] | None = None
 
+    def __post_init__(self):
+        for split in SPLITS:
+            if (written := getattr(self, split)) and split not in self.parts:
+                raise ValueError(f"{split}={written!r} is no share: give one in per cent, as 'train[:80%]'")
+        for name in ("holdout", "test_share"):
+            options.Optional(options.SHARE).check(name, getattr(self, name))
+        if self.holdout and "validation" not in [source for source, _, _ in self.parts.values()]:
+            raise ValueError(f"holdout={self.holdout}: no split reads it: set validation='validation'")
+
     @property
     def parts(self):
         """{split: (source split, start share, stop share)}, without the splits that are "" ."""
         sources = {}
         for split in SPLITS:
-            match = re.fullmatch(r"(\w+)(?:\[(\d*)%?:(\d*)%?\])?", getattr(self, split))
+            match = re.fullmatch(r"(\w+)(?:\[(?:(\d\d?)%)?:(?:(\d\d?|100)%)?\])?", str(getattr(self, split)))
             if match:
                 source, start, stop = match.groups()
                 sources[split] = (source, int(start or 0) / 100, int(stop or 100) / 100)
@@ -166,6 +177,10 @@ def register_task(task: Task) -> Task:
     for name, kind in {"columns": dict, "files": dict, "extras": tuple, "recipe": Recipe}.items():
         if not isinstance(value := getattr(task, name), kind):
             raise ValueError(f"task {task.name!r}: {name}={value!r} is no {kind.__name__}: give one")
+    for split, file in task.files.items():
+        one_of(f"task {task.name!r}: files: split", split, SPLITS)
+        if not str(file).endswith((".parquet", ".txt") if task.kind == "prompts" else ".parquet"):
+            raise ValueError(f"task {task.name!r}: file {file!r}: give a .parquet, or of prompts a .txt")
     TASKS.add(task, kind=KINDS, metric=METRICS, evidence=EVIDENCE)
     return task
 

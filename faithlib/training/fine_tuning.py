@@ -404,6 +404,8 @@ def _backward(classifier, batch, labels, rows, piece, guide):
 def _check(classifier, recipe, guided):
     """Raise ValueError for what a model cannot have of a recipe, with or without a salience."""
     name, model = classifier.name, getattr(classifier, "model", None)
+    if hasattr(classifier, "prefix"):
+        raise ValueError(f"{name} is a language model, and fine_tune trains classifiers: give one")
     if model is None:
         raise ValueError(f"{name} is no model of transformers: train it yourself, then explain it")
     if classifier.dtype == torch.float16:

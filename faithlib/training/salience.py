@@ -149,6 +149,7 @@ def salience_loss(attention, salience, positions, definition="paper"):
         salience: σ, as `fit` of the same definition returns it, (batch, tokens).
         positions: (batch, tokens) bool: the maskable tokens ("paper") or all present tokens ("released").
     """
+    one_of("definition", definition, DEFINITIONS)
     if definition == "released":
         alpha, sigma = (x.masked_fill(~positions, -torch.inf).softmax(-1) for x in (attention, salience))
         return _kl(alpha, sigma).sum().square()

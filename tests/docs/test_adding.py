@@ -92,7 +92,7 @@ def test_a_task_is_in_the_study_and_the_grid(tmp_path, monkeypatch):
     follow(section(PAGE, "A task"), grid_of(tmp_path), here)
     misspell(tmp_path, "task: shop_reviews", "task: shop_review")
     told = refused(tmp_path, monkeypatch, papers="soft_metrics", data_dir="data")
-    assert "task = 'shop_review' is unknown; add it by register_task; did you mean 'shop_reviews'? Kn" in told
+    assert "task 'shop_review' is unknown: did you mean 'shop_reviews'? Kn" in told
 
 
 @pytest.mark.slow

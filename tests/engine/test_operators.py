@@ -101,13 +101,13 @@ class Closed:
         ({"name": "blur"}, "operator='blur' is unknown: use 'zero', 'mask', 'delete', 'pad', 'resample'"),
         (
             {"name": "mask"},
-            "operator='mask', but closed has no mask token: use one of 'zero', 'delete', 'pad'",
+            "operator='mask': closed has no mask token: use one of 'zero', 'delete', 'pad'",
         ),
-        ({"name": "pad"}, "operator='pad', but closed has no pad token: use one of"),
+        ({"name": "pad"}, "operator='pad': closed has no pad token: use one of"),
         ({"name": "zero"}, "operator='zero', but closed gives no access to its embeddings"),
         (
             {"name": "delete", "by": "element"},
-            "by='element' with operator='delete': single dimensions can only",
+            "by='element' with operator='delete': only for 'zero'",
         ),
         ({"name": "delete", "by": "word"}, "by='word' is unknown: use 'element', 'token'"),
         (

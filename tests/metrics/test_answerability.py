@@ -254,7 +254,7 @@ def test_what_is_certain_to_pass_the_limit_is_not_begun(encoded, tmp_path, monke
         (dict(definition="mine"), "definition='mine' is unknown"),
         (dict(golds=[" "]), "the gold answer of example 0 is ' '"),
         (dict(golds=["a", "b"]), "1 texts, 2 gold answers and 1 encodings"),
-        (dict(scores={"a": [SCORES[:3]]}), "3 scores for the 10 tokens"),
+        (dict(scores={"a": [SCORES[:3]]}), "3 scores for 10 tokens"),
         (dict(scores={"a": [np.full(10, np.nan)]}), "NaN or infinite scores"),
     ],
 )

@@ -253,7 +253,7 @@ def test_a_round_fills_a_batch_where_few_are_left(monkeypatch):
         ({"step": "5 %"}, "step='5 %'"),
         ({"never": 1.5}, "never=1.5"),
         ({"never": float("nan")}, "never=nan"),
-        ({"scores": {"mine": [np.zeros(11)]}}, "'mine' has 11 scores for the 12 tokens of example 0"),
+        ({"scores": {"mine": [np.zeros(11)]}}, "'mine', example 0: 11 scores for 12 tokens"),
         ({"encodings": [tiny.encoding(12, [])]}, "example 0 has no maskable token"),
         ({"encodings": [tiny.encoding(12, range(12))], "removal": "delete"}, "linear has no special token"),
     ],

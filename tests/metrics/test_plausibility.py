@@ -152,7 +152,7 @@ def test_examples_without_evidence_are_told_and_not_dropped():
     ("evidence", "scores", "named"),
     [
         ([[0]], [np.zeros(7)] * 2, "'mine' has scores of 2 examples for 1"),
-        ([[0]], [np.zeros(5)], "'mine' has 5 scores for the 7 tokens of example 0"),
+        ([[0]], [np.zeros(5)], "'mine', example 0: 5 scores for 7 tokens"),
         ([[0]], [np.full(7, np.nan)], "'mine' has NaN or infinite scores for example 0"),
         ([[-1]], [np.zeros(7)], r"evidence \[-1\]"),
         ([[True, False]], [np.zeros(7)], "give indices of words"),

@@ -393,7 +393,7 @@ def test_measures_that_do_not_fit_are_refused(families, once, told):
     ("scores", "told"),
     [
         ({}, "scores_of returns no 'mine': return scores of every"),
-        ({"mine": [np.zeros(3)]}, "'mine' has 3 scores for the 12 tokens"),
+        ({"mine": [np.zeros(3)]}, "'mine', example 0: 3 scores for 12 tokens"),
         ({"mine": [np.full(12, np.nan)]}, "'mine' has NaN or infinite scores"),
         ({"mine": []}, "'mine' has scores of 0 examples for 1 encodings"),
     ],

@@ -33,5 +33,6 @@ def test_a_metric_joins_the_end_of_the_list(registered):
     metric = registry.get("mean_size")
     assert (metric.label, metric.range, metric.needs) == ("mean size", (0, inf), ("classifier",))
     assert metric.resolve() is mean_size
-    registry.register("mean_size", better="lower", range=(0, 1))(mean_size)  # as a notebook's cell run again
-    assert registry.get("mean_size").range == (0, 1)
+    # As a notebook's cell run again.
+    registry.register("mean_size", better="lower", range=(0, 1), needs="mask")(mean_size)
+    assert (registry.get("mean_size").range, registry.get("mean_size").needs) == ((0, 1), ("mask",))

@@ -184,7 +184,7 @@ def test_language_models_take_operators(name):
 def test_what_a_study_lacks_is_told_when_it_begins():
     model, bare = tiny.classifier(), [tiny.encoding(3, (0, 1, 2))]
     model.tokenizer.mask_token = None
-    told = "operator='mask', but tiny-bert has no mask token: use one of 'zero'"
+    told = "operator='mask': tiny-bert has no mask token: use one of 'zero'"
     refused(told, Inputs, model, model.encode([TEXT]), [1], operator="mask")
     told = "operator='delete', but tiny-bert has no special token that is left"
     refused(told, Inputs, tiny.classifier(), bare, [0], operator="delete")

@@ -82,8 +82,7 @@ def test_long_texts_are_refused_or_cut(classifier):
     encodings, told = texts.encode(classifier, "truncate")
     assert [len(e.ids) for e in encodings] == [64, 4] and told.endswith("at most 64): their ends are cut.")
     assert data.read(["the plot"]).encode(classifier, "truncate")[1] == ""
-    model = tiny.causal()
-    refused("the end of a prompt decides", data.read(["the plot"]).encode, model, "truncate")
+    refused("the end of a prompt decides", texts.encode, tiny.causal(), "truncate")
 
 
 def test_labels_are_numbers_or_names(classifier):

@@ -238,7 +238,7 @@ def test_what_is_fixed_stays_when_segments_are_erased(model):
         (dict(fixed=[None, None]), "give one for each of 1 texts"),
         (dict(fixed=["zebra"]), "fixed of text 0: 'zebra' is not in the text: correct it"),
         (dict(fixed=[[99]]), "fixed of text 0: names word 99 of 16: give 0 to 15"),
-        (dict(fixed=[[(3, 1)]]), r"fixed of text 0: \(3, 1\) is no span of a text of"),
+        (dict(fixed=[[(3, 1)]]), r"fixed of text 0: \(3, 1\) is no span of"),
         (dict(fixed=[list(range(16))]), "fixed covers all of text 0: leave out what may be removed"),
     ],
 )

@@ -207,6 +207,15 @@ def test_targets_of_torch_and_numpy_are_numbers(causal, given):
     assert resolved(causal, tiny.PROMPTS[:2], several).listed == [(4, 5), (6,)]
 
 
+def test_targets_may_come_one_by_one():
+    def once():
+        yield from [2, 0]
+
+    more = {"targets": once(), "contrast": (i for i in [0, 1]), "progress": False}
+    study = evaluate(tiny.classifier(), tiny.TEXTS[:2], ["random_uniform"], ["ns"], **more)
+    assert study.targets.tolist() == [2, 0]
+
+
 @pytest.mark.parametrize("blank", ["", " ", "\n"])
 def test_a_blank_target_is_the_prediction_in_data_alone(causal, blank):
     prompts, predicted = tiny.PROMPTS[:2], np.array([5, 9])

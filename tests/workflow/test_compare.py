@@ -117,7 +117,7 @@ def test_a_run_is_never_compared_with_itself(project):
 
 def test_a_folder_without_records_is_refused(tmp_path):
     (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(FileNotFoundError, match="there is no record in it; name the folder"):
+    with pytest.raises(FileNotFoundError, match="has no record: give the folder"):
         compare.units_in(tmp_path)
 
 

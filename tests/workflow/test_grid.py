@@ -37,14 +37,14 @@ def test_units_are_named_and_expanded(tmp_path, monkeypatch):
         ({"device": "cpu"}, "", "", "unknown parameter 'device'"),
         ({"device": "gpu"}, "", "", "device='gpu' is unknown: use 'auto', 'cpu'"),
         ({}, "version: 2", "", "quick.yaml: the config has no version, so it is older than this faithlib"),
-        ({}, "version: 2", "version: 0", "has version 0, which reads version 2: compare it with"),
+        ({}, "version: 2", "version: 0", "has version 0, and this faithlib reads version 2: compare it"),
         ({}, "  attributions:", "  attribution:", "'attribution' is unknown: did you mean 'attributions'?"),
         ({}, "seed: 2", "seed: 2, sead: 1", "unknown parameter 'sead'"),
         ({}, "topics, seed: 2", "sentiment, seed: 1", "sentiment.name.s1 is there twice"),
         ({}, "{model: org/name}", "[org/name]", "attributions: defaults = ['org/name'] must be a mapping"),
         ({}, "  attributions:", "  ../fmm:", "paper '../fmm' is unknown"),
         ({}, "  attributions:", "  fmm:", "notebooks/fmm/report.ipynb: there is no such notebook"),
-        ({}, "task: topics", "task: topic", "topic.name.s2: task = 'topic' is unknown; add it by"),
+        ({}, "task: topics", "task: topic", "topic.name.s2: task 'topic' is unknown: did you mean 'topics'?"),
     ],
 )
 def test_config_mistakes_are_one_line(tmp_path, monkeypatch, options, old, new, told):
@@ -88,7 +88,7 @@ def test_the_schema_is_one_and_names_no_task_that_is_not_there():
 def test_a_task_that_was_registered_may_be_in_a_grid(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config(tmp_path, GOOD.replace("task: topics", "task: reviews"))
-    refused("task = 'reviews' is unknown", grid.read, {})
+    refused("task 'reviews' is unknown", grid.read, {})
     tasks.register_task(tasks.Task("reviews", "reviews of a shop", ("bad", "good")))
     try:
         assert "reviews.name.s2" in grid.read_all({})[1]["attributions"].units
@@ -182,7 +182,7 @@ def test_a_table_that_no_report_writes_is_told(tmp_path, monkeypatch):
     config(tmp_path, GOOD)
     card = replace(papers.card("attributions"), tables=("evidence", "evidense"))
     monkeypatch.setattr(papers, "card", lambda name: card)
-    told = "its card names the table 'evidense', which notebooks/attributions"
+    told = "writes no table 'evidense': save it, or take it out of the card"
     refused(told, grid.read, {"papers": "attributions"})
 
 

@@ -89,7 +89,7 @@ def test_generated_corpora_bring_their_tags():
     ("scores", "of_words", "words"),
     [
         ([np.ones(6)], [list("abc")], "example 0 has a word 3 and 3 tags"),
-        ([np.ones(5)], [list("abcd")], "'mine' has 5 scores for the 6 tokens of example 0"),
+        ([np.ones(5)], [list("abcd")], "'mine', example 0: 5 scores for 6 tokens"),
         ([np.full(6, np.inf)], [list("abcd")], "'mine' has NaN or infinite scores for example 0"),
     ],
 )
