@@ -273,10 +273,11 @@ def counts(claims):
 def finding(row):
     """What became of a headline claim, in a few words: verdict, published, ours, and on which model.
 
-    >>> row = {"verdict": "holds", "published": 0.1, "value": 0.2, "ci_low": 0.1, "ci_high": 0.3, "cases": ""}
-    >>> finding(row | {"looks": 1, "model": "bert"})
+    >>> row = {"verdict": "holds", "value": 0.2, "ci_low": 0.1, "ci_high": 0.3, "cases": ""}
+    >>> row |= {"published": 0.1, "published_cases": "", "looks": 1, "model": "bert"}
+    >>> finding(row)
     '🟩 **Holds**: published +0.100, ours +0.200 [+0.100, +0.300] with bert.'
-    >>> finding(row | {"looks": 1, "model": "", "not_shown_with": "ties; sign"}).split("; ")[1]
+    >>> finding(row | {"model": "", "not_shown_with": "ties; sign"}).split("; ")[1]
     'undecided with another choice of ties or sign.'
     """
     published = "" if math.isnan(row["published"]) else f"published {_published(row)}, "
@@ -407,7 +408,7 @@ def _published(row):
     if math.isnan(row["published"]):
         return on
     same = row["published_cases"].replace(", ", JOIN) == row["cases"]
-    return number(row["published"]) + f" on {on}" * (not same)
+    return number(row["published"]) + f" on {on}" * bool(on and not same)
 
 
 def _ours(row):

@@ -36,12 +36,12 @@ BUDGETS = {
     "notebooks/tutorials": 1_196,  # 315 of them were in the lessons' cells, 50 refuse a page of nothing
     "notebooks' code": 3_304,
     "workflow": 2_299,
-    "tests": 28_770,
+    "tests": 28_778,  # 8 of them: what a finding says of data sets, ids of tables
     "docs": 1_264,  # 20 of them: values on hover, and verdicts as squares without a font
     "benchmarks": 1_753,
     "javascript": 238,
 }  # of faithlib at most 10,800 in all
-DOCSTRINGS = 7_334  # lines, of faithlib, replication, papers and workflow; at most 8,000
+DOCSTRINGS = 7_335  # lines, of faithlib, replication, papers and workflow; at most 8,000
 SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 

@@ -251,6 +251,8 @@ def _splits(classifier, data):
         if missing := {"train", "validation"} - set(data or ()):
             raise ValueError(f"splits without {min(missing)!r}: give train and validation")
         return data["train"], data["validation"]
+    if hasattr(classifier, "prefix"):
+        raise ValueError(f"{classifier.name} is a language model: give {{split: (encodings, targets)}}")
     splits, names, classes = [], fit.label_names(getattr(classifier.model, "config", None)), data.task.labels
     named = names and classes and not fit.numbered(classes)
     places = fit.places(classes, names) if named else list(range(len(classes)))  # of each class of data
@@ -404,8 +406,6 @@ def _backward(classifier, batch, labels, rows, piece, guide):
 def _check(classifier, recipe, guided):
     """Raise ValueError for what a model cannot have of a recipe, with or without a salience."""
     name, model = classifier.name, getattr(classifier, "model", None)
-    if hasattr(classifier, "prefix"):
-        raise ValueError(f"{name} is a language model, and fine_tune trains classifiers: give one")
     if model is None:
         raise ValueError(f"{name} is no model of transformers: train it yourself, then explain it")
     if classifier.dtype == torch.float16:

@@ -116,5 +116,5 @@ def test_what_the_cards_say_of_flat_random_curves_and_of_texts():
     records = [json.loads(path.read_text(encoding="utf-8")) for path in (folder / "fmm").glob("*.json")]
     texts = {record["params"]["task"]: record["provenance"]["examples"]["n"] for record in records}
     text = (ROOT / "notebooks/fmm/README.md").read_text(encoding="utf-8")
-    assert f": {texts['cola']} of CoLA, {texts['sst2']} of SST-2 and of MRPC. " in text
-    assert texts["sst2"] == texts["mrpc"]
+    assert f": {texts['cola']} of CoLA, {texts['sst2']} of each of the others. " in text
+    assert texts["sst2"] == texts["mrpc"] == texts["snli"]

@@ -284,7 +284,7 @@ def test_headline_claims_stand_first_and_all_others_in_a_fold():
     assert block[1] == "**Of 4 headline claims, 1 holds, 1 depends on a choice and 1 is undecided.**"
     assert block[5:9] == [
         f"| 🟩 holds | A | +0.500 | +0.200 [+0.100, +0.300] | {SST} |",
-        f"| ⬜ undecided: few seeds; effect within ±0.01 | B | +0.500 | +0.200 [+0.100, +0.300] | {SST} |",
+        f"| ⬜ undecided: few seeds; no larger than ±0.01 | B | +0.500 | +0.200 [+0.100, +0.300] | {SST} |",
         f"| 🟧 depends on ties, sign | C |  | +0.200 [+0.100, +0.300] (97.5 %) | {SST} |",
         "| 🔲 no record yet | D |  |  |  |",
     ]
@@ -301,7 +301,7 @@ def test_a_card_says_what_turns_a_verdict_and_where_the_paper_fails_its_own_clai
     choices = pd.concat([pd.DataFrame(options, columns=columns).assign(claim=name) for name in "AB"])
     choices.assign(definition="paper", baseline="none", threshold=0.0).to_csv(tmp_path / "choices.csv")
     a, b = cards._with_choices(pd.DataFrame([one, two]), tmp_path).to_dict("records")
-    assert cards.finding(a).endswith("ours -0.200 [+0.100, +0.300]; with ties as losses +0.400.")
+    assert cards.finding(a).endswith(f"[+0.100, +0.300] on {SST}; with ties as losses +0.400.")
     assert "ties" not in cards.finding(b)
     table = cards.headline_table(pd.DataFrame([a, b]), HEADLINE[:2])
     assert "depends on ties; opposite sign |" in table

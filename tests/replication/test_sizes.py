@@ -41,8 +41,14 @@ def test_without_a_record_of_base_one_sentence_says_so_and_nothing_is_drawn(root
 def test_claims_of_both_scales_stand_side_by_side(root):
     text = sizes.section(root)
     first, second = [line for line in text.splitlines() if line.startswith("| ")][2:4]
-    assert "🟩 **Holds**" in first and "+0.200 [+0.100, +0.300] with small." in first
-    assert "🟥 **Does not hold**" in first and "-0.300 [-0.400, -0.200] with base." in first
+    assert (
+        "🟩 **Holds**" in first
+        and "+0.200 [+0.100, +0.300] on Stanford Sentiment Treebank with small." in first
+    )
+    assert (
+        "🟥 **Does not hold**" in first
+        and "-0.300 [-0.400, -0.200] on Stanford Sentiment Treebank with base." in first
+    )
     assert "🟩 **Holds**" in second and second.endswith(f"| {NO_RECORD} |")
     base = "🟥" + NO_RECORD + "🟥" * (len(HEADLINE) - 2)
     told = with_counts(README, root / "results/small")

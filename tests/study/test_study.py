@@ -317,10 +317,10 @@ def test_equal_tokens_of_other_words_are_no_repeated_text_where_evidence_is_give
     model = tiny.classifier()
     one = model.encode(["great film"])[0]
     other = replace(one, words=np.where(one.words > 0, 0, one.words))
-    part = SimpleNamespace(encodings=[one, other], evidence=[[1], [1]])
+    part = SimpleNamespace(encodings=[one, other], inputs=SimpleNamespace(evidence=[[1], [1]]))
     part.targets = SimpleNamespace(listed=[0, 0], contrast=None)
     assert remarks.repeated(part) == set() and store._plain(one) != store._plain(other)
-    part.evidence = None
+    part.inputs.evidence = None
     assert remarks.repeated(part) == {1}
 
 

@@ -321,3 +321,5 @@ def test_a_bar_of_progress_makes_no_difference():
     assert verify.plain([stream | {"text": [bar, "a line\n"]}]) != verify.plain([table])
     line = {"output_type": "stream", "name": "stdout", "text": "a line\n"}
     assert verify.plain([stream | {"text": [bar, "a line\n"]}]) == verify.plain([line])
+    first, second = ([table | {"data": {"text/html": f"#T_{name} td"}}] for name in ("557293f0", "aafb87dd"))
+    assert verify.plain(first) == verify.plain(second)  # a hash of digits that another processor rounds
