@@ -283,6 +283,7 @@ def finding(row):
     published = "" if math.isnan(row["published"]) else f"published {_published(row)}, "
     on = f" on {_cases(row['cases'], IN_A_ROW)}" if row["cases"] else ""
     model = f" with {model_title(row['model'])}" if row["model"] else ""
+    model += ", one model" * bool(model and row.get("unit") == "text")
     depends = row["verdict"] == verdicts.DEPENDS
     word = row["verdict"].capitalize() + " on a choice left open" * depends
     reason = f" ({row['reason']})" if row["verdict"] == verdicts.UNDECIDED else ""

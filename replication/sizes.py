@@ -6,7 +6,7 @@ import pandas as pd
 
 from faithlib.report.figures import guide, name_rows, panels, place, points
 from faithlib.report.markdown import table
-from faithlib.report.style import labelled, role
+from faithlib.report.style import labelled, role, use_style
 from replication import papers
 from replication.cards import NO_RECORD, finding, of_headline, read_claims
 from replication.wording import WORDING
@@ -54,6 +54,7 @@ def draw(root):
     if not rows:
         return None
     found = pd.DataFrame(rows)
+    use_style()
     heights = 0.4 + 0.3 * found.groupby("paper", sort=False).row.nunique().to_numpy()
     small = role("reference", SCALES["small"]) | {"marker": "o", "hollow": True}
     looks = {"small": small, "base": role("proposed", SCALES["base"]) | {"marker": "o"}}
