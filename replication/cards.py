@@ -234,7 +234,7 @@ def _models(folder, records, headline):
     _, of_paper = in_config(folder.parents[1], "paper", folder.name)
     theirs = dict.fromkeys(model_title(slug(unit["model"])) for unit in of_paper.values())
     named = [case for _, row in headline if row for case in row["cases"].split(JOIN)]
-    datasets, tested = {re.split("[ :]", case)[0] for case in named}, {}
+    datasets, tested = {re.split("[ :,]", case)[0] for case in named}, {}
     for case in (Case.of(record["params"]) for record in records if record["params"].get("model")):
         if case.dataset in datasets:
             tested.setdefault(model_title(case.model), {})[dataset_title(case.dataset)] = True
