@@ -122,8 +122,8 @@ def headline_table(claims, headline):
             asked += f": interval contains {threshold:g}"
         elif row["reason"] and row["verdict"] != verdicts.DEPENDS:
             asked += f": {row['reason']}"
-        elif threshold:
-            asked += f"; threshold {threshold:g}" * pd.notna(threshold)
+        elif threshold and pd.notna(threshold):
+            asked += f"; threshold {threshold:g}"
         if row["within_margin"] == verdicts.YES:
             asked += f"; no larger than ±{one.margin:g}"
         elif row["at_least_half"] == verdicts.NO and row["verdict"] != verdicts.FAILS:

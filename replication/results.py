@@ -130,7 +130,8 @@ class Run:
             raise ValueError(f"table {wrong[0]!r}: give a name of letters, digits and _")
         one_of("design", design, (None, "crossed", "nested"))
         about = code_provenance() | {"device": device_name(self.device), "processor": processor()}
-        about |= {"dtype": self.dtype, **({"weights": self.weights} if self.weights else {}), **self.read}
+        read = {"weights": self.weights, **self.read}
+        about |= {"dtype": self.dtype, **{name: value for name, value in read.items() if value}}
         about |= provenance or {}
         record = {"format": store.FORMAT, "paper": self.paper, "unit": self.unit, "scale": self.scale}
         record |= {"params": self.params, "design": design or records.design_of(self.params, about)}
@@ -184,8 +185,7 @@ def start(paper: str, parameters: dict) -> Run:
     path = folder / f"{unit}.json"
     if existing(path, params):
         print(f"{shown(path)} is there, with these parameters: computed again, it is replaced if it differs.")
-    own, fetched = own_files(params), origins(params, settings.get("model_dir", ""))
-    read = ({"own": own} if own else {}) | ({"origins": fetched} if fetched else {})
+    read = {"own": own_files(params), "origins": origins(params, settings.get("model_dir", ""))}
     return Run(paper, unit, scale, params, folder, kept / unit, device, dtype, read=read, source=parameters)
 
 
