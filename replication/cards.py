@@ -131,7 +131,8 @@ def headline_table(claims, headline):
             asked += "; opposite sign" if opposite else "; less than half the published"
         if row["published"] < threshold:
             asked += "; the paper's own number contradicts it"
-        verdict, on = SQUARES[row["verdict"]] + labelled(asked), _cases(row["cases"], IN_A_ROW)
+        verdict = SQUARES[row["verdict"]] + labelled(asked)
+        on = _cases(row["cases"] or row["other_cases"], IN_A_ROW)
         rows.append([verdict, labelled(one.claim), _published(row), _ours(row), on])
     return _filled(HEADLINE_HEADER, rows)
 

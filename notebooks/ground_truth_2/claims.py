@@ -2,18 +2,15 @@
 
 A value is one of a seed. A claim of several parts needs all of them, so its p is their largest (a test of
 intersection and union); Holm's correction is over the eight claims, of which one without a record has p = 1.
-Claims 3 to 5 are about the mean of the kinds of models that they name, with equal weights. A cell whose value
-is the same for all seeds is a mean over hundreds of pairs, and counts as varying by no more than rounding.
+Claims 3 to 5 are about the mean of the kinds of models that they name, with equal weights. A part whose value
+is the same for all seeds has no interval, no verdict and p = 1, as in every other claim of the project.
 """
 
 import math
-from dataclasses import replace
 
 import pandas as pd
 
 from faithlib.statistics import holm, seeds_interval
-from faithlib.statistics.base import ROUNDING
-from faithlib.statistics.intervals import EQUAL as ALL_EQUAL
 from notebooks.ground_truth_2.card import BELOW, BLIND, CARD, DIFFERENCE, GAIN, GHOST, HOLM, PASSES, SEES
 from notebooks.ground_truth_2.tables import ENTRY, accuracies, in_core
 from notebooks.ground_truth_2.worst_case import CORE, KIND
@@ -80,19 +77,20 @@ def claims(values: pd.DataFrame, certificates: pd.DataFrame, scale: str) -> pd.D
 
 
 def whole(sentence: str, parts: pd.DataFrame) -> pd.Series:
-    """The row of a claim, of the rows of its parts: the estimate of the weakest one, with the largest p.
+    """The row of a claim, of the rows of its parts: that of the weakest, refuted or with the largest p.
 
     It holds where all parts do, also after Holm's correction over the claims. It does not hold where a part
     is refuted after Holm's correction over its parts, and is undecided else.
     """
-    weakest = parts.loc[parts.p.idxmax()]
+    weakest = parts.assign(fails=parts.verdict == FAILS).sort_values(["fails", "p"]).iloc[-1]
     about = {"claim": sentence, "headline": True}
     holding, words = parts.verdict == HOLDS, set(parts.verdict)
     if len(parts) > 1 and words != {""}:
         refuted = (holm(parts.against.to_numpy()) <= HOLM).any()
         alike = len(words) == 1 and FAILS not in words
         about["verdict"] = FAILS if refuted else weakest.verdict if alike else UNDECIDED
-        about["reason"] = f"{holding.sum()} of {len(parts)} parts hold; weakest: {_words(weakest)}"
+        why = f" ({weakest.reason})" if weakest.reason else ""
+        about["reason"] = f"{holding.sum()} of {len(parts)} parts hold; weakest: {_words(weakest)}{why}"
         about["failing_cases"] = JOIN.join(dict.fromkeys(filter(None, parts.failing_cases)))
     if words == {HOLDS} and weakest.p_holm > HOLM:
         about |= {"verdict": UNDECIDED, "reason": LATE}
@@ -195,18 +193,12 @@ def statements(values, certificates):
 def part(number, sentence, by_kind, relation, threshold, quantifier="on average"):
     """(number, Claim) of {kind of model: values by seed}; kinds without a value take no part."""
     cases = {
-        Case(part=kind): interval(values.dropna()) for kind, values in by_kind.items() if values.notna().any()
+        Case(part=kind): seeds_interval(values.dropna().to_numpy(), limits=(-1.0, 1.0))
+        for kind, values in by_kind.items()
+        if values.notna().any()
     }
     text = f"{number}: {sentence}, {relation} {threshold:g}"
     return number, Claim(text, cases, "seeds", relation, threshold, quantifier)
-
-
-def interval(values):
-    """The t interval over seeds; of three or more equal values that of rounding."""
-    found = seeds_interval(values.to_numpy(), limits=(-1.0, 1.0))
-    if found.reason == ALL_EQUAL:
-        return replace(found, components=((ROUNDING, len(values) - 1),), reason="")
-    return found
 
 
 def _p(claim, relation):

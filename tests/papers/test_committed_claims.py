@@ -28,12 +28,11 @@ def claims(paper):
     return read_claims(ROOT / "results/small" / paper / "claims.csv")
 
 
-def test_an_interval_has_a_width_and_three_units(paper, claims):
+def test_an_interval_has_a_width_and_three_units(claims):
     assert list(claims)[: len(CLAIMS)] == CLAIMS
     assert not claims[["claim", "definition", "baseline"]].duplicated().any()
     known = claims[claims.ci_low.notna()]
-    alike = (paper == "ground_truth_2") & ~known.headline & known.value.isin([0.5, 1])  # all tie, or right
-    assert ((known.ci_low < known.ci_high) | alike).all() and (known.n_units >= 3).all()
+    assert (known.ci_low < known.ci_high).all() and (known.n_units >= 3).all()
     assert known.value.between(known.ci_low, known.ci_high).all()
     untested = claims[claims.ci_low.isna() & ~claims.claim.str.contains(WITHOUT_INTERVAL)]
     assert untested.verdict.isin([UNDECIDED, UNTESTED]).all() and (untested.n_units == 0).all()

@@ -84,6 +84,17 @@ def test_a_whole_claim_has_the_estimate_of_its_weakest_part():
     assert part.value == pytest.approx(0.8, abs=0.01) and not part.headline
 
 
+def test_a_part_with_the_same_value_in_all_seeds_has_no_verdict():
+    values = counts(ideal)
+    flip = (values[tables.ENTRY] == list(claims.FLIP)).all(axis=1) & (values.error == "one of two")
+    table = claims.claims(values.assign(right=values.right.where(~flip, 50.0)), certificates(), "small")
+    sixth, part = (table[table.claim.str.contains(name)].iloc[0] for name in ("6: where", "6: decision"))
+    assert (part.value, part.verdict, part.reason) == (0.5, UNDECIDED, "all values are equal")
+    assert np.isnan(part.ci_low) and sixth.verdict == UNDECIDED and sixth.p_holm == 1
+    assert sixth.reason == f"4 of 5 parts hold; weakest: {part.claim[3:]} (all values are equal)"
+    assert of_claims(table)[7] == HOLDS
+
+
 def test_a_part_refutes_its_claim_after_holm_over_the_parts_alone():
     part = pd.DataFrame({"claim": "1: a part", "verdict": [FAILS, *[HOLDS] * 24], "failing_cases": ""})
     part = part.assign(p=[0.9, *[0.001] * 24], p_holm=0.9, reason="")
