@@ -30,12 +30,13 @@ def sentences(cells: pd.DataFrame, entries: pd.DataFrame, scale: str) -> list[st
     return [
         f"**Report**{several} {_each(alike, '{lowest:.2f} [{ci_low:.2f}, {ci_high:.2f}]')}. Accuracy in the "
         f"lowest of {whole.cells.iloc[0]} cells.",
+        f"**In one line**: {_typed(alike)}",
         "**Texts that keep their prediction without any word**: "
         f"{_each(alike[alike.inside.notna()], '{inside:.2f}')}. A metric without a value there has 0.50.",
         f"**Passes** at {PASSES:.2f} in every cell, one-sided: {_list(whole[whole.verdict == 'passes'])}.",
         f"**Fails**, below {FAILS:.2f} in a cell: {_list(whole[whole.verdict == 'fails'])}.",
-        f"**Where one of two words is enough** these cannot tell one from none (at most {BLIND:.2f}): "
-        f"{_list(one[one.accuracy <= BLIND])}. These can (at least {SEES:.2f}): "
+        f"**Where one of two words is enough** these are right in at most {BLIND:.2f} of pairs: "
+        f"{_list(one[one.accuracy <= BLIND])}. These in at least {SEES:.2f}: "
         f"{_list(one[one.accuracy >= SEES])}.",
     ]
 
@@ -44,6 +45,14 @@ def not_told_apart(entries):
     """The first and best entry, and those with its verdict whose interval reaches its lowest cell."""
     best = entries.iloc[0]
     return entries[(entries.verdict == best.verdict) & (entries.ci_high >= best.lowest)]
+
+
+def _typed(alike):
+    """The call for the first of some entries that has a value also for texts that keep their prediction."""
+    seen = alike[alike.inside > 0.5]
+    one = (seen if len(seen) else alike).iloc[0]
+    call = f'fl.evaluate(model, data, methods, ["{one.metric}"], operator="{one.operator}")'
+    return f"`{call}`, the first of these with a value for texts that keep their prediction without any word."
 
 
 def _each(rows, values):
@@ -81,6 +90,6 @@ def _list(rows):
     value, parts = "lowest" if "lowest" in rows else "accuracy", []
     for name, part in rows.groupby(rows.metric.map(label_of), sort=False):
         each = [f"{label(row)} ({row[value]:.2f})" for _, row in part.iterrows()]
-        ends = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (part[value].min(), part[value].max())))
+        ends = " to ".join(dict.fromkeys(f"{end:.2f}" for end in part[value].round(6).agg(["min", "max"])))
         parts += each if len(each) <= FEW else [f"{name} ({len(each)} entries, {ends})"]
     return "; ".join(parts) or "none"

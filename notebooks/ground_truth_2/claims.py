@@ -53,7 +53,7 @@ def claims(values: pd.DataFrame, certificates: pd.DataFrame, scale: str) -> pd.D
     """claims.csv: the eight claims of the card (`whole`), behind them the parts of those that have several.
 
     values: of the main setting. certificates: the table of that name of the `mask` kind: operator, mean,
-    all_mean, seed. `p_holm` is that of the whole claim.
+    all_mean, seed. `p_holm` is that of a whole claim; its parts have none.
     """
     parts = statements(values, certificates)
     lines = [
@@ -72,7 +72,7 @@ def claims(values: pd.DataFrame, certificates: pd.DataFrame, scale: str) -> pd.D
     table["p_holm"] = table.number.map(adjusted)
     of_claim = [(CARD.headline[number - 1].claim, of) for number, of in table.groupby("number")]
     wholes = pd.DataFrame([whole(sentence, of) for sentence, of in of_claim], columns=table.columns)
-    several = table[table.duplicated("number", keep=False)]
+    several = table[table.duplicated("number", keep=False)].assign(p_holm=math.nan)
     return pd.concat([wholes, several], ignore_index=True).drop(columns=["number", "p", "against"])
 
 

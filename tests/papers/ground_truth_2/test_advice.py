@@ -31,17 +31,19 @@ def cells(entries):
 
 
 def test_sentences_name_what_is_not_told_apart_and_what_is_blind(cells, entries):
-    alone, empty, passes, fails, one = advice.sentences(cells, entries, "small")
+    alone, typed, empty, passes, fails, one = advice.sentences(cells, entries, "small")
     assert alone == (
         "**Report** AOPC, sufficiency, [MASK] (0.80 [0.70, 0.90]). Accuracy in the lowest of 16 cells."
     )
     assert ": AOPC, sufficiency, [MASK] (0.77). A metric without" in empty
     assert passes.endswith("AOPC, sufficiency, [MASK] (0.80).") and "NC, zero (0.50)" in fails
-    assert "(at most 0.60): NC, zero (0.50). These can" in one and "resample" not in one
+    assert 'methods, ["aopc_sufficiency"], operator="mask")`' in typed
+    assert "at most 0.60 of pairs: NC, zero (0.50). These in" in one and "resample" not in one
     entries.loc[entries.metric != "nc", "verdict"] = "passes"
-    both = advice.sentences(cells, entries, "small")[0]
-    assert both.startswith("**Report** one of these, which the records do not tell apart: AOPC, sufficiency")
-    assert "; NS, [MASK] (0.79 [0.69, 0.89]). Accuracy" in both
+    both, typed, *_ = advice.sentences(cells, entries.iloc[[1, 0, 2, 3]], "small")
+    assert '["aopc_sufficiency"], operator="mask"' in typed  # NS comes first, without a value for some texts
+    assert both.startswith("**Report** one of these, which the records do not tell apart: NS, [MASK] (0.79")
+    assert "; AOPC, sufficiency, [MASK] (0.80 [0.70, 0.90]). Accuracy" in both
     lower = entries.assign(ci_high=entries.lowest)
     assert advice.not_told_apart(lower[lower.cells == 16]).metric.tolist() == ["aopc_sufficiency"]
     assert "tell apart" not in advice.sentences(cells, lower, "small")[0]
@@ -67,5 +69,5 @@ def test_many_entries_of_one_metric_are_told_as_their_number_and_range(cells, en
         entries.iloc[[2]].assign(operator=name, lowest=value)
         for name, value in (("pad", 0.4), ("delete", 0.45))
     ]
-    fails = advice.sentences(cells, pd.concat([entries, *more], ignore_index=True), "small")[3]
+    fails = advice.sentences(cells, pd.concat([entries, *more], ignore_index=True), "small")[4]
     assert fails.endswith("in a cell: NC (3 entries, 0.40 to 0.50).")
