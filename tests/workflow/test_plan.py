@@ -119,6 +119,17 @@ def test_the_plan_of_the_papers_scale_is_within_three_times_what_they_print(pape
     assert cases >= 85
 
 
+def test_cards_say_the_minutes_of_the_afternoon_on_one_gpu(monkeypatch):
+    monkeypatch.chdir(toy.ROOT)
+    scale, entries, _ = grid.read_all({"scale": "one-gpu"})
+    rows, _ = plan.plan(entries, scale, {}, plan.measured())
+    for row in rows:
+        minutes = f": {60 * float(row['hours left, GPU']):.0f} minutes of a GPU by estimate, never run\n"
+        card = Path(f"notebooks/{row['paper']}/README.md").read_text(encoding="utf-8")
+        assert f"PAPERS={row['paper']} SCALE=one-gpu" in card and minutes in card, minutes
+    assert len(rows) == 5 and sum(float(row["hours left, GPU"]) for row in rows) < 3
+
+
 def test_texts_explained_where_no_tokens_are_generated_are_counted_once():
     next_word = {"train_size": 100, "epochs": 3, "examples": 20, "tokens": 0}
     assert plan.texts(next_word, {}) == (300, 20)
