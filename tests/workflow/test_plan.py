@@ -129,7 +129,8 @@ def test_cards_say_the_minutes_of_the_afternoon_on_one_gpu(monkeypatch):
         assert f"PAPERS={row['paper']} SCALE=one-gpu" in card and minutes in card, minutes
     total = sum(float(row["hours left, GPU"]) for row in rows)
     assert len(rows) == 5 and total < 3
-    assert f"# one run per paper with them: {total:.1f} hours of a GPU by" in Path("README.md").read_text("utf-8")
+    readme = Path("README.md").read_text(encoding="utf-8")
+    assert f"# one run per paper with them: {total:.1f} hours of a GPU by" in readme
 
 
 def test_texts_explained_where_no_tokens_are_generated_are_counted_once():
