@@ -211,6 +211,8 @@ def _own(name, registry):
     if not callable(value := getattr(module, function, None)):
         functions = [n for n, v in vars(module).items() if callable(v) and v.__module__ == module.__name__]
         raise ValueError(f"{file} has no function {function!r}: it has {', '.join(functions) or 'none'}")
+    if not hasattr(value, "__name__"):  # of functools.partial, or an object
+        value.__name__ = function
     registered = [n for n in registry.names() if registry.get(n).function is value]  # perhaps twice
     return function if function in registered else (registered or [value])[0]
 

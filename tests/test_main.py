@@ -255,6 +255,14 @@ def test_a_stopped_study_goes_on(here):
     assert both[0] == both[1]
 
 
+def test_a_partial_has_the_name_it_is_asked_for_by(here, capsys):
+    with open("my.py", "a") as file:
+        file.write("from functools import partial\nshorter = partial(longest)\n")
+    assert main(evaluate(attributions="my.py:shorter", metrics="ns", output="out")) == 0
+    assert "\nshorter  0." in capsys.readouterr().out
+    assert "--metrics: shorter does not register" in told(capsys, evaluate(metrics="my.py:shorter"))
+
+
 # run ----------------------------------------------------------------------------------------------
 
 

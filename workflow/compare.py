@@ -19,7 +19,7 @@ from replication.printed import DERIVED
 
 PRINTED, PUBLISHED = DERIVED[0], "published"
 COLUMNS = "paper table cell quantity rerun committed ci_low ci_high inside published".split()
-NUMBERED = ("ratio", "step", "top", "draws", "epoch", "weight")  # numbers that tell cells apart
+NUMBERED = "ratio step top draws epoch weight variance recursive".split()  # numbers that tell cells apart
 RESULT = re.compile("accepted|tested|reason|clipped|training_set|best_other|roar_of|published_.*")  # no name
 OURS = ("printed", "text", "own_model", "ours", "accepted", PUBLISHED, "mark")  # no names in printed.csv
 OTHER = "small"  # the scale that stands beside a rerun of one that has no committed records

@@ -109,7 +109,8 @@ class BiLSTMAttention(PreTrainedModel):
         states, _ = self.encoder.text(embedded[:, :longest], lengths)  # (batch, longest, 2 hidden)
         keys = self.attention["text"](states)  # (batch, longest, hidden)
         if self.config.paired:
-            text_b = _text_b_embeddings(embedded, lengths, lengths_b)
+            at = lengths[:, None] + torch.arange(int(lengths_b.max()), device=lengths.device)
+            text_b = _gathered(embedded, at.clamp(max=embedded.shape[1] - 1))  # shifted to start at 0
             _, q = self.encoder.text_b(text_b, lengths_b)  # (batch, 2 hidden)
             keys = keys + self.attention["text_b"](q)[:, None]
         scores = self.attention["v"](keys.tanh())[..., 0]  # (batch, longest)
@@ -178,12 +179,6 @@ class _LSTM(nn.LSTM):
 def _gathered(x, at):
     """The tokens `at`, (batch, n), of (batch, tokens, width): (batch, n, width)."""
     return x.gather(1, at[..., None].expand(-1, -1, x.shape[-1]))
-
-
-def _text_b_embeddings(embedded, lengths, lengths_b):
-    """The embeddings of text_b, shifted to start at 0: (batch, tokens of text_b, width)."""
-    at = lengths[:, None] + torch.arange(int(lengths_b.max()), device=lengths.device)
-    return _gathered(embedded, at.clamp(max=embedded.shape[1] - 1))
 
 
 def _bias_and_lengths(attention_mask, token_type_ids):

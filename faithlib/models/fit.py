@@ -92,6 +92,8 @@ def _problem(model):
     logits, ones = model.logits(batch), torch.ones(*batch.ids.shape, 1, device=batch.ids.device)
     if not torch.isfinite(logits).all():
         return "its logits are NaN or infinite, as after a training that failed"
+    if logits.shape[1] != model.outputs:
+        return f"it has {logits.shape[1]} outputs, and its config {model.outputs}"
     if are_probabilities(logits):
         return "its logits are probabilities, which a softmax would take again"
     for row, encoding in zip(logits, encodings, strict=True):
@@ -290,6 +292,8 @@ def unfit_head(config, asked):
         return "has a multi-label head, whose classes do not exclude each other"
     if config.problem_type == "regression" or n == 1:
         return "has a head of regression (one value), not of classes"
+    if classes and sorted(map(int, config.id2label)) != list(range(n)):
+        return f"has the outputs {', '.join(map(str, config.id2label))} in id2label, not 0 to {n - 1}"
     if asked is None or (numbered(asked) and len(asked) <= n):
         return ""
     if numbered(asked):

@@ -224,7 +224,8 @@ def points(axis, table, value, heights, look, interval=INTERVAL, limits=None, si
         arrow = r"$\leftarrow$" if sign > 0 else r"$\rightarrow$"
         axis.plot([edge], [y], **(style | {"marker": arrow}), **hollow, clip_on=False)
         text = {"ha": "left" if sign > 0 else "right", "va": "center", "fontsize": 6, "color": look["color"]}
-        axis.annotate(_number(x), (edge, y), xytext=(5 * sign, 0), textcoords="offset points", **text)
+        number = f"{x:.{1 if abs(x) >= 10 else 2}f}".replace("-", "−")
+        axis.annotate(number, (edge, y), xytext=(5 * sign, 0), textcoords="offset points", **text)
     if limits:
         margin = 0.03 * (high - low)
         axis.set_xlim(low - margin, high + margin)
@@ -359,7 +360,3 @@ def _edge(look):
     """seaborn edges marks in white, which leaves little of a small one."""
     thin = look["marker"] in ("x", "+", "|")
     return {"markeredgewidth": 0.9 if thin else 0.4, "markeredgecolor": look["color"]}
-
-
-def _number(x):
-    return f"{x:.1f}".replace("-", "−") if abs(x) >= 10 else f"{x:.2f}".replace("-", "−")

@@ -89,7 +89,8 @@ def source(function, seen=()):
     if isinstance(function, partial):
         function, bound = function.func, (function.args, function.keywords)
     cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
-    held = [getattr(function, name, None) for name in ("__defaults__", "__kwdefaults__", "__dict__")]
+    names = "__defaults__", "__kwdefaults__", "__dict__", "__self__"
+    held = [getattr(function, name, None) for name in names]
     code, new = getattr(function, "__code__", None), uuid4().hex
     values, functions = _globals(function) if code else ((), ())
     seen = (*seen, function)

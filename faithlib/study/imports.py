@@ -178,16 +178,18 @@ class _Aligner:
                 if not padding.any():
                     fitting.append([row[of_text] for row, of_text in zip(matrix, side, strict=True)])
             read = (self.encodings if whole else self.used)[first : first + count]
-            if fitting:
-                return min(fitting, key=lambda rows: _misplaced(rows, read))  # the first of equal ones
+            best = min(fitting, key=lambda rows: _misplaced(rows, read), default=[])  # the first of equals
+            ends = [row[self.sizes(i, whole)[1] :] for i, row in zip(places, matrix, strict=True)]
+            if best and (np.nan_to_num(np.concatenate(ends)).any() or not _misplaced(best, read)):
+                return best  # scores of words, one after the other, reach no token's last place
         if width < max(tokens):
             raise self.error(
                 f"a batch of shape {matrix.shape} for texts of up to {max(tokens)} tokens: give a column for "
                 "each token of the longest text, or a list with an array for each text"
             )
         raise self.error(
-            "a batch has values other than 0 at padding: it is not padded as the model's tokenizer does it; "
-            "give a list with an array for each text"
+            "a batch has values other than 0 at padding, or scores of words padded to one array: give a "
+            "list with an array for each text"
         )
 
     def placed(self, loose):

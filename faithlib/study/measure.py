@@ -123,16 +123,7 @@ def _values(part, metric, name, of_texts):
     for baseline, draw, source in sources:
         if not isinstance(metric.function, str):  # one of a user's own may change what it is given
             source = [row.copy() for row in source]
-        value = metric.resolve()(part.inputs, source)
-        try:
-            value = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value, float)
-        except (TypeError, ValueError):
-            raise ValueError(f"metric {metric.name!r} gives no numbers: give one a text") from None
-        if value.shape != examples.shape:
-            raise ValueError(
-                f"metric {metric.name!r} gives values of shape {value.shape} for {len(examples)} "
-                "texts: give one a text"
-            )
+        value = numbers(metric.name, metric.resolve()(part.inputs, source), len(examples))
         low, high = metric.limits(part.inputs.contrast is not None)
         outside = np.isinf(value) | (value < low - 1e-6) | (value > high + 1e-6)
         if outside.any():
@@ -143,6 +134,17 @@ def _values(part, metric, name, of_texts):
         about = {"example": examples, "attribution": name, "metric": metric.name, "baseline": baseline}
         frames.append(pd.DataFrame({**about, "draw": draw, "value": value}))
     return pd.concat(frames, ignore_index=True)
+
+
+def numbers(name, value, n):
+    """What a metric returned for n texts, an array or a tensor, as (n,) float; ValueError if it is not."""
+    try:
+        value = np.asarray(value.detach().double().cpu() if hasattr(value, "detach") else value, float)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"metric {name!r} gives no numbers: give one a text, without gradients") from None
+    if value.shape != (n,):
+        raise ValueError(f"metric {name!r} gives values of shape {value.shape}: give {n}, one a text")
+    return value
 
 
 def _matched(inputs, of_texts, draw):

@@ -1,6 +1,6 @@
 """The attributions of a study: registered names, functions that join for one call, and scores given."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
@@ -54,7 +54,7 @@ def joined(wanted):
             elif callable(what):
                 methods.computed[name] = _register(name, what, added)
             else:
-                methods.scores[name] = what
+                methods.scores[name] = list(what) if isinstance(what, Iterator) else what
         yield methods
     finally:
         for name in added:

@@ -193,7 +193,7 @@ def _study(parts, estimate, progress):
     if len(parts) == 1:
         return replace(studies[0], estimate=estimate)
     values = pd.concat([study.values for study in studies], ignore_index=True)
-    joint, told = _table(parts, values, rows, areas, at_chance)
+    joint, values, told = _table(parts, values, rows, areas, at_chance)
     return replace(
         studies[0],
         table=joint,
@@ -213,10 +213,11 @@ def _of_model(part, measured, rows, at_chance, notes):
     if part.masked:
         areas, shares = masked.measured(part)
         values = pd.concat([values, shares], ignore_index=True)
+    written = [texts] if isinstance(part.model, Transformer) else []  # an adapter's tokens are of encodings
     flat = {name: sum(map(_is_flat, s, encodings)) for name, s in measured.scores.items()}
     label_names, target_names, predicted = remarks.in_words(part)
     p = part.inputs.target_probabilities([forward.unchanged(e) for e in encodings], rows)
-    of_texts, told = _table([part], values, rows, [areas], at_chance, flat)
+    of_texts, values, told = _table([part], values, rows, [areas], at_chance, flat)
     return Study(
         table=of_texts,
         values=values,
@@ -224,7 +225,7 @@ def _of_model(part, measured, rows, at_chance, notes):
         encodings=encodings,
         targets=part.targets.first[rows],
         texts=texts,
-        tokens=[_tokens(part.model, encoding, text) for encoding, text in zip(encodings, texts, strict=True)],
+        tokens=[part.model.tokens(*of) for of in zip(encodings, *written, strict=True)],
         model_name=part.name,
         notes=[*notes, *told],
         labels=None if part.labels is None else part.labels[rows],
@@ -237,29 +238,17 @@ def _of_model(part, measured, rows, at_chance, notes):
 
 
 def _table(parts, values, rows, areas, at_chance, flat=None):
-    """(the table of values on the texts `rows`, what to know about it); repeated texts count once."""
+    """(the table of values on the texts `rows`, these values, what to know of it); equal texts count once."""
     part = parts[0]
     name, contrasted = part.texts.name, part.targets.contrast is not None
     again = np.flatnonzero(np.isin(rows, list(remarks.repeated(part, rows))))
-    once = values
-    if len(values):
-        once = values[~values.example.isin(again) | (values.metric == "masf")]  # MaSF has other texts
+    once = values[~values.example.isin(again)].reset_index(drop=True) if len(values) else values
     operators = {metric.name: part.inputs.erased_by(metric) for metric in part.metrics}
     of_texts = table.table(once, part.metrics, name, at_chance, flat, contrasted, operators)
-    of_texts = masked.added(of_texts, part.masked, values, areas, name, at_chance)
-    of_texts = of_texts.assign(dtype=_dtypes([each.model for each in parts]))
-    return of_texts, table.remarks(of_texts, once, part.metrics)
-
-
-def _dtypes(models):
-    """What models compute in, in words; "" of an adapter that does not say."""
-    names = [str(getattr(model, "dtype", "")).removeprefix("torch.") for model in models]
-    return ", ".join(dict.fromkeys(names))
-
-
-def _tokens(model, encoding, text):
-    """The tokens of a text as it is written."""
-    return model.tokens(encoding, text) if isinstance(model, Transformer) else model.tokens(encoding)
+    of_texts = masked.added(of_texts, part.masked, once, areas, name, at_chance)
+    dtypes = [str(getattr(each.model, "dtype", "")).removeprefix("torch.") for each in parts]
+    of_texts = of_texts.assign(dtype=", ".join(dict.fromkeys(dtypes)))  # "" of an adapter that does not say
+    return of_texts, once, table.remarks(of_texts, once, part.metrics)
 
 
 def _is_flat(row, encoding):

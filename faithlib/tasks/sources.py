@@ -145,7 +145,7 @@ def _check_columns(task, path):
 
 def _read_file(task, path):
     if path.suffix != ".parquet":
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").split("\n")  # splitlines() ends them at U+2028 too
         return pd.DataFrame({"text": [line.strip() for line in lines if line.strip()]})
     names = {theirs: ours for ours, theirs in _columns(task).items()}
     table = readable(path, pq.read_table)

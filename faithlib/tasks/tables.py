@@ -5,7 +5,7 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import datasets
@@ -138,14 +138,14 @@ def as_frame(source):
         classes = {c: f for c, f in source.features.items() if isinstance(f, datasets.ClassLabel)}
         frame.attrs["names"] = {c: f.names for c, f in classes.items()}
         return frame
-    if isinstance(source, (list, tuple, pd.Series, np.ndarray)):
+    if isinstance(source, str):
+        raise ValueError(f"data={source[:40]!r} is one text: give a list, or a table with the column text")
+    if isinstance(source, (Sequence, pd.Series, pd.Index, np.ndarray)):
         if any(isinstance(row, (dict, list, tuple)) for row in source):
             raise ValueError("data is a list of rows: give a list of texts, or pandas.DataFrame(rows)")
         return pd.DataFrame({"text": pd.Series(list(source), dtype=object)})
     if hasattr(source, "to_pandas"):  # of polars, pyarrow
         return source.to_pandas().reset_index(drop=True)
-    if isinstance(source, str):
-        raise ValueError(f"data={source[:40]!r} is one text: give a list, or a table with the column text")
     raise ValueError(f"data is of type {type(source).__name__}: give {KINDS} (load_data reads what is named)")
 
 

@@ -16,6 +16,7 @@ import pandas as pd
 
 from faithlib.attributions import registry as attributions
 from faithlib.metrics import registry
+from faithlib.study.measure import numbers
 from notebooks.ground_truth_2 import tables
 from notebooks.ground_truth_2.worst_case import CORE
 from replication import results
@@ -112,13 +113,7 @@ def _entry(metric, better):
         function, better = known.resolve(), known.better
 
     def checked(inputs, scores):
-        values = np.asarray(function(inputs, scores), float)
-        if values.shape != (len(scores),):
-            raise ValueError(
-                f"metric {name!r} returns values of shape {values.shape} for {len(scores)} explanations: "
-                "return one for each"
-            )
-        return values
+        return numbers(name, function(inputs, scores), len(scores))
 
     return Entry(name, "", 0, checked, 1 if better == "higher" else -1)
 

@@ -6,6 +6,7 @@ import torch
 from transformers import BertConfig, GPT2Config, LlamaConfig
 from wrong import refused
 
+from faithlib import load_model
 from faithlib.models import fit
 
 
@@ -39,6 +40,15 @@ def test_names_of_classes_are_in_the_order_of_their_numbers():
 def test_why_a_head_does_not_fit(asked, reason):
     found = fit.unfit_head(BertConfig(id2label={0: "bad", 1: "good"}), asked)
     assert (found == "") == (reason == "") and reason in found
+    holes = fit.unfit_head(BertConfig(id2label={0: "bad", 2: "good"}), asked)
+    assert holes == "has the outputs 0, 2 in id2label, not 0 to 1"
+
+
+def test_a_head_of_more_outputs_than_its_config_names_is_told():
+    built = tiny.classifier("bert")
+    built.model.config.id2label = {0: "bad", 1: "good"}
+    with pytest.raises(ValueError, match="it has 3 outputs, and its config 2"):
+        load_model(built.model, built.tokenizer)
 
 
 def info(missing=(), unexpected=(), mismatched=()):

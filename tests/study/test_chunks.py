@@ -162,9 +162,29 @@ def cells(factor, helper):
     return made["mine"]
 
 
+class Held:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def explain(self, model, batch, target):
+        return self.factor * batch.maskable.double()
+
+
+def method(factor):
+    return Held(factor).explain
+
+
 @pytest.mark.parametrize(
     "make",
-    [Times, with_array, with_keyword, typed, partial(cells, helper=False), partial(cells, helper=True)],
+    [
+        Times,
+        method,
+        with_array,
+        with_keyword,
+        typed,
+        partial(cells, helper=False),
+        partial(cells, helper=True),
+    ],
 )
 def test_what_a_function_holds_makes_it_another(model, tmp_path, make):
     found = [

@@ -307,6 +307,16 @@ def test_batches_may_be_padded_further(classifier):
     assert [row.tolist() for row in one(classifier, wide)] == ALIGNED
 
 
+def test_scores_of_words_padded_to_one_array_are_told(classifier):
+    rows = [np.arange(1.0, e.maskable.sum() + 1) for e in classifier.encode(tiny.TEXTS)]
+    padded = np.zeros((len(rows), 64))
+    for row, values in zip(padded, rows, strict=True):
+        row[: len(values)] = values
+    assert len(one(classifier, rows, tiny.TEXTS)) == len(rows)
+    with pytest.raises(ValueError, match="or scores of words padded to one array: give a list"):
+        one(classifier, padded, tiny.TEXTS)
+
+
 def test_pairs_of_tokens_and_scores_are_read_in_order(classifier):
     text = "the plot was great"
     assert one(classifier, [[("the plot", 2.0), (" was", 1.0), (" great", 4.0)]], [text])[0].tolist() == [

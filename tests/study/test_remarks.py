@@ -34,6 +34,7 @@ def test_equal_texts_count_once(classifier, position):
     assert often.table.n[0] == len(tiny.TEXTS) and "95 of 100 texts are equal to others" in often.notes[0]
     for column in ("value", "ci_low", "ci_high"):
         assert often.table[column][0] == pytest.approx(once.table[column][0], abs=1e-5)
+    assert len(often.values) == len(once.values) and len(often.texts) == 100
 
 
 def test_a_gap_of_integrated_gradients_is_told(classifier, tmp_path):

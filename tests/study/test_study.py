@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
+import datasets
 import numpy as np
 import pandas as pd
 import pytest
@@ -113,10 +114,19 @@ def test_a_metric_of_another_shape_is_told(classifier):
         return [0.5]
 
     try:
-        with pytest.raises(ValueError, match=r"'short' gives values of shape \(1,\) for 5 texts"):
+        with pytest.raises(ValueError, match=r"'short' gives values of shape \(1,\): give 5, one a text"):
             evaluate(classifier, tiny.TEXTS, ["random_uniform"], ["short"])
     finally:
         registry.unregister("short")
+
+
+def test_scores_and_texts_of_other_containers_are_taken(classifier):
+    listed = [np.arange(len(e.ids)) for e in classifier.encode(tiny.TEXTS)]
+    column = datasets.Dataset.from_dict({"text": tiny.TEXTS})["text"]
+    for texts in (column, pd.Index(tiny.TEXTS)):
+        found = evaluate(classifier, texts, {"mine": iter(listed)}, ["ns"], progress=False)
+        assert found.texts == tiny.TEXTS
+        assert found.table.equals(evaluate(classifier, tiny.TEXTS, {"mine": listed}, ["ns"]).table)
 
 
 def test_a_metric_that_gives_no_numbers_is_told(classifier):

@@ -100,6 +100,12 @@ def test_no_network_is_one_line(monkeypatch):
     tells(told, tasks.load, "sst", error=ConnectionError)
 
 
+def test_a_prompt_is_a_line_whatever_else_splits_one(tmp_path):
+    prompts = ["She said:\u2028yes", "a form\x0cfeed and\x85more"]
+    (tmp_path / "p.txt").write_text("\n\n".join(prompts), encoding="utf-8")
+    assert sources._read_file(None, tmp_path / "p.txt").text.tolist() == prompts
+
+
 def test_first_two_sentences():
     text = "He was a painter. He lived in Rome! He died there. "
     assert sources._first_sentences(text, 2) == "He was a painter. He lived in Rome!"

@@ -48,6 +48,8 @@ def test_committed_numbers_lie_within_their_own_intervals_and_are_told_apart(pat
     table = pd.read_csv(path)
     rows = compare.cells(path.parts[2], path.stem, table, table)
     assert set(rows.inside) <= {"yes", ""} and not rows.duplicated(["cell", "quantity"]).any()
+    for quantity, own in rows.groupby("quantity"):  # no row falls out
+        assert len(own) == table[quantity].notna().sum()
 
 
 def test_cells_that_a_paper_prints_stand_beside_the_published_ones():

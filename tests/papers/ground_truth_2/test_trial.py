@@ -89,7 +89,7 @@ def test_an_attribution_of_ones_own_has_its_place(here, capsys):
         (["--metric", "racu"], "metric 'racu' has no value of a text"),
         (["--attribution", "limee"], "attribution 'limee' is unknown: did you mean 'lime'"),
         (["--metric", "ns", "--data-dir", "nowhere"], "data_dir='nowhere': there is no such folder"),
-        (["--metric", "my.py:short"], "metric 'short' returns values of shape (1,) for"),
+        (["--metric", "my.py:short"], "metric 'short' gives values of shape (1,): give"),
         (["--metric", "my.py:nothing"], "metric 'nothing' is NaN for 100% of the pairs"),
         (
             ["--metric", "my.py:counter"],
