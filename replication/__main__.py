@@ -10,10 +10,9 @@ import pandas as pd
 
 from faithlib.report.io import save_figure
 from faithlib.scores import one_of
-from replication import sizes
+from replication import WORDING, sizes
 from replication.cards import HEADER, claim_rows, counts, read_claims, write_cards
 from replication.records import VERDICT_SCALES, check_scale, project_root, scales
-from replication.wording import WORDING
 
 WIDTH = 100
 COMMITTED = "small"  # the scale whose verdicts are committed

@@ -31,11 +31,10 @@ import pandas as pd
 from faithlib.report.display import show_figure
 from faithlib.report.style import ROLES
 from faithlib.scores import one_of
-from replication import papers
+from replication import WORDING, papers
 from replication.printed import tables_of
 from replication.records import project_root
 from replication.tables import number, select
-from replication.wording import WORDING
 
 CHOICES, CAPTION = WORDING["bridge"]["choices"], WORDING["captions"]["bridge"]
 COLUMNS = ["claim", "choice", "what", "value", "difference"]

@@ -13,13 +13,12 @@ from faithlib.report.markdown import fold, table, with_block
 from faithlib.report.style import dataset_title, labelled, model_title
 from faithlib.tasks.files import task_slug
 from faithlib.tasks.table import TASKS
-from replication import papers, verdicts
+from replication import WORDING, papers, verdicts
 from replication.multiverse import COUNTS, summary
 from replication.records import Case, in_config, project_root, shown, slug
 from replication.seeds import level, planned
 from replication.tables import counted, number, select
 from replication.verdicts import JOIN, sentence
-from replication.wording import WORDING
 
 WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
 BLOCK = "generated: verdicts"  # of a card, <!-- generated: verdicts --> to <!-- end -->

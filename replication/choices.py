@@ -8,10 +8,9 @@ import pandas as pd
 from faithlib.report.display import show_figure
 from faithlib.report.figures import WIDTH, add_legend, heat
 from faithlib.report.style import labelled, note_scale
-from replication import papers
+from replication import WORDING, papers
 from replication.multiverse import CROSS, MAIN
 from replication.verdicts import UNTESTED
-from replication.wording import WORDING
 
 NAME = "claims_by_choice"  # of the figure's file
 MOST = 12  # claims; of more the headline claims are drawn

@@ -36,11 +36,10 @@ from faithlib.report.display import show_figure
 from faithlib.report.io import CSV_FLOAT, save_figure
 from faithlib.report.style import MOST, labelled
 from faithlib.tasks.table import TASKS
-from replication import papers
+from replication import WORDING, papers
 from replication.claims import accepted
 from replication.records import project_root, slug
 from replication.tables import select
-from replication.wording import WORDING
 
 MARKS = WORDING["marks"]
 DERIVED = ("printed", "agreement", "bridge")  # a report's tables about published numbers, made of the others

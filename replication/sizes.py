@@ -7,9 +7,8 @@ import pandas as pd
 from faithlib.report.figures import guide, name_rows, panels, place, points
 from faithlib.report.markdown import table
 from faithlib.report.style import labelled, role, use_style
-from replication import papers
+from replication import WORDING, papers
 from replication.cards import NO_RECORD, finding, of_headline, read_claims
-from replication.wording import WORDING
 
 SCALES = {"small": "small models", "base": "models of the papers' size"}
 NONE = "No unit of the scale *base* has been computed: there is nothing to compare yet."
