@@ -20,7 +20,6 @@ from replication.seeds import level, planned
 from replication.tables import counted, number, select
 from replication.verdicts import JOIN, sentence
 
-WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
 BLOCK = "generated: verdicts"  # of a card, <!-- generated: verdicts --> to <!-- end -->
 ABOUT = "about_papers.csv"  # paper, text: a table of a study of metrics, for the cards of papers
 CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the README: the counts of a paper

@@ -2,17 +2,18 @@
 
 A paper states each claim as a `Claim`: a sentence, one value a seed (and text) that is larger the more it
 supports the sentence, a relation to a threshold, the data sets that it is about (`on average`, `somewhere`,
-`everywhere`) and the same statistic of the published cells. `options.multiverse_tables` does the rest:
+`everywhere`) and the same statistic of the published cells. `multiverse_tables` does the rest:
 
 1. data sets × models that fail the gate are left out (`gates`);
 2. every data set gets the interval of its design (`intervals`);
 3. the verdict (`replication.cases`), only at the scales of `records.VERDICT_SCALES`;
 4. the published statistic, of exactly the data sets that ours has, never beside generated corpora;
-5. over the options of the choices that the paper leaves open (`replication.options`).
+5. over the options of the choices that the paper leaves open (`replication.multiverse`).
 """
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -22,14 +23,16 @@ from faithlib.statistics import direction, interval_from_table
 from faithlib.statistics.gates import gate_table
 from faithlib.tasks.table import TASKS, generated
 from replication import verdicts
-from replication.cards import WITHOUT_INTERVAL
 from replication.cases import behind, everywhere, on_average, somewhere
-from replication.multiverse import COUNTS
+from replication.multiverse import CHOICES, COUNTS, combinations, multiverse
 from replication.records import VERDICT_SCALES, Case, slug, titles
+from replication.seeds import by_case
 from replication.verdicts import JOIN, ROW, Verdict, at_least_half, within_margin
 
 CLAIMS = ["claim", "model", "definition", "baseline", "headline", *ROW, *COUNTS, "at_least_half",
           "within_margin", "looks", "to_come", "device", "published", "published_cases"]  # fmt: skip
+WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
+UNGATED = ("data sets", "those below the gate as well")  # (choice, option) of `multiverse_tables`
 UNSAID = ("verdict", "reason", "depends_on", "not_shown_with", "shown_on", "failing_cases", "device")
 VALUES = ["dataset", "model", "seed", "value"]  # columns of a claim's values
 QUANTIFIERS = {"on average": on_average, "somewhere": somewhere, "everywhere": everywhere}
@@ -280,11 +283,6 @@ def _seeds_of(claim, verdict, cases, seeds):
     return {"looks": looks, "to_come": to_come, "device": JOIN.join(sorted({case.device for case in used}))}
 
 
-def stated(claims, scale):
-    """Those with a row: all where there are verdicts ("not tested" without values), else with values."""
-    return [claim for claim in claims if scale in VERDICT_SCALES or len(claim.values)]
-
-
 def published(claim, verdict, cases):
     """The published statistic of exactly the cases of ours: (value, names of the data sets).
 
@@ -305,3 +303,89 @@ def published(claim, verdict, cases):
         worst = min(printed, key=lambda value: direction(claim.relation) * value)
         return worst, datasets[printed.index(worst)]
     return float(np.mean(printed)), ", ".join(datasets)
+
+
+# Tables -------------------------------------------------------------------------------------------
+
+
+def multiverse_tables(state, card, scale, gate=None, seeds=None):
+    """claims.csv and choices.csv: each claim as in the main setting and with the options of each choice.
+
+    Options vary one at a time; their `combinations` are looked at where there are verdicts. There a claim
+    without values is "not tested"; elsewhere it has no row.
+
+    Args:
+        state: function that returns the claims of the main setting, and with `state(<choice>=<option>, ...)`
+            those of these choices changed; keywords are choices with "_" for " ". A claim that the option
+            leaves as it is, or does not have, is not counted. None where no record has the option: it is
+            "not tested", for all claims; a claim with `values={}` for that claim alone.
+        card: the paper's `Card`: `choices` and `headline`.
+        scale: its name.
+        gate: from `gates`; where it refuses a data set, UNGATED is an option too.
+        seeds: from `seeds.table`.
+
+    Returns:
+        (claims, choices): DataFrames with the columns CLAIMS, and those of `replication.multiverse.CHOICES`
+        with definition and baseline behind the claim; verdicts are "" at quick.
+    """
+    main = state()
+    counted = {} if seeds is None else by_case(seeds)
+
+    @cache
+    def changed(*options):
+        names = {choice.replace(" ", "_"): option for choice, option in options}
+        there = state(**names) if options else main
+        if there is None:
+            there = [replace(claim, values={}) for claim in main]
+        return {claim.key: claim for claim in there}
+
+    found, options_of = [], []
+    for claim in [each for each in main if scale in VERDICT_SCALES or len(each.values)]:
+        one, cases = judged(claim, gate, counted)
+        kept = of_accepted(claim, gate)
+        options = {}
+        names = [(choice, option) for choice, (_, *others) in card.choices.items() for option in others]
+        for name in names if len(claim.values) else ():
+            other = changed(name).get(claim.key, claim)
+            if isinstance(other.values, dict) and not other.values:
+                options[name] = Verdict(verdicts.UNTESTED, reason="no records")
+            elif len(other.values) and not _same(claim, other):
+                options[name] = judged(other, gate, counted)[0]
+        if 0 < len(kept.values) < len(claim.values):
+            every = judged(claim, None, counted)[0]
+            if (every.value, every.low, every.high) != (one.value, one.low, one.high):
+                options[UNGATED] = every
+        over = None
+        if options:
+            grid = _grid(claim, options, changed, gate, counted) if scale in VERDICT_SCALES else {}
+            over = multiverse(claim.claim, one, options, grid)
+            options_of.append(over.table.assign(definition=claim.definition, baseline=claim.baseline))
+        found += rows(kept, scale, one, cases, over, card, counted)
+    columns = [CHOICES[0], "definition", "baseline", *CHOICES[1:]]
+    listed = pd.concat(options_of)[columns] if options_of else pd.DataFrame(columns=columns)
+    if scale not in VERDICT_SCALES:
+        listed = listed.assign(verdict="")
+    return pd.DataFrame(found, columns=CLAIMS), listed.reset_index(drop=True)
+
+
+def _grid(claim, options, changed, gate, seeds):
+    """{cell: Verdict} of `combinations`, but for cells that differ in no value from one of fewer options."""
+    cells, grid, looked_at = combinations(options), {}, {}
+    for cell in ((), *((name,) for name in options), *cells) if cells else ():
+        others = changed(*(name for name in cell if name != UNGATED))
+        own_gate = None if UNGATED in cell else gate
+        if (other := others.get(claim.key)) is None or not len(other.values):
+            grid[cell] = Verdict(verdicts.UNTESTED, reason="no records")
+            continue
+        looked_at[frozenset(cell)] = taken = of_accepted(other, own_gate)
+        fewer = (looked_at.get(frozenset(cell) - {name}) for name in cell)
+        if len(cell) > 1 and not any(x is not None and _same(x, taken) for x in fewer):
+            grid[cell] = judged(other, own_gate, seeds)[0]
+    return {cell: verdict for cell, verdict in grid.items() if len(cell) > 1}
+
+
+def _same(claim, other):
+    one, two = claim.values, other.values
+    if isinstance(one, dict) or isinstance(two, dict):
+        return repr(one) == repr(two)
+    return np.array_equal(one.value.to_numpy(float), two.value.to_numpy(float), equal_nan=True)
