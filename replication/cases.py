@@ -278,11 +278,9 @@ def _mean(cases):
 def _beyond(cases, bound):
     """Names of the cases wholly above and wholly below, after Holm (two-sided .05)."""
     adjusted = _adjusted({name: case.two_sided(bound) for name, case in cases.items()})
-    above, below = [], []
-    for name, case in cases.items():
-        if adjusted[name] <= 1 - LEVEL and case.exists and abs(case.value - bound) > ROUNDING:
-            (above if case.value > bound else below).append(name)
-    return above, below
+    clear = {name: case.value - bound for name, case in cases.items() if adjusted[name] <= 1 - LEVEL}
+    above = [name for name, distance in clear.items() if distance > ROUNDING]
+    return above, [name for name, distance in clear.items() if distance < -ROUNDING]
 
 
 def _listed(some, cases):
@@ -303,9 +301,8 @@ def _split(cases):
 
     Where any case has seeds as its unit, one model's interval over texts does not stand beside them.
     """
-    seeds = any(case.unit == "seed" for case in cases.values())
-    existing = {name: case for name, case in cases.items() if case.exists}
-    within = {name: case for name, case in existing.items() if case.unit == "seed" or not seeds}
+    texts = not any(case.unit == "seed" for case in cases.values())
+    within = {name: x for name, x in cases.items() if x.exists and (texts or x.unit == "seed")}
     return within, {name: case for name, case in cases.items() if name not in within}
 
 

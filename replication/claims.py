@@ -57,7 +57,6 @@ class Claim:
         baseline: random baseline that takes part, "none" where there is none.
         limits: range of the statistic.
         tested: whether it has a verdict; a ratio has none, as its numerator is tested.
-        variant: of the units that it is about.
         instance_of: the sentence of which this is the claim for one model; "" where it is that itself.
         rivals: where the statistic is the lead over the best of several others, {other: values of the lead
             over that one}; see `cases.behind`.
@@ -79,7 +78,6 @@ class Claim:
     baseline: str = "none"
     limits: tuple[float, float] = (-math.inf, math.inf)
     tested: bool = True
-    variant: str = ""
     instance_of: str = ""
     rivals: dict = field(default_factory=dict)
 
@@ -130,7 +128,7 @@ def intervals(claim, seeds=None):
         return {name: replace(case, looks=looks) for name, case in claim.values.items()}
     by_case, values = {}, claim.values[claim.values.value.notna()].rename(columns={"example": "text"})
     for (dataset, model), part in values.groupby(["dataset", "model"], sort=False, observed=True):
-        case = Case(dataset, slug(model), claim.variant)
+        case = Case(dataset, slug(model))
         stream = (dataset, case.model, *claim.key)
         interval = interval_from_table(part, claim.design, stream, limits=claim.limits)
         by_case[case] = replace(interval, looks=seeds[case].looks if case in seeds else 1)
@@ -195,8 +193,7 @@ def accepted(values, gate):
     if gate is None or gate.empty:
         return values
     refused = gate[~gate.accepted.astype(bool)]
-    refused = set(zip(refused.dataset, refused.model.map(slug), strict=True))
-    for dataset, model in refused:
+    for dataset, model in set(zip(refused.dataset, refused.model.map(slug), strict=True)):
         if (out := values.dataset == dataset).any():
             values = values[~(out & (values.model.map(slug) == model))]
     return values
