@@ -15,8 +15,7 @@ from faithlib.tasks.files import task_slug
 from faithlib.tasks.table import TASKS
 from replication import WORDING, papers, verdicts
 from replication.multiverse import COUNTS, summary
-from replication.records import Case, in_config, project_root, shown, slug
-from replication.seeds import level, planned
+from replication.records import Case, in_config, level, planned, project_root, shown, slug
 from replication.tables import counted, number, select
 from replication.verdicts import JOIN, sentence
 

@@ -25,8 +25,7 @@ from faithlib.tasks.table import TASKS, generated
 from replication import verdicts
 from replication.cases import behind, everywhere, on_average, somewhere
 from replication.multiverse import CHOICES, COUNTS, combinations, multiverse
-from replication.records import VERDICT_SCALES, Case, slug, titles
-from replication.seeds import by_case
+from replication.records import VERDICT_SCALES, Case, by_case, slug, titles
 from replication.verdicts import JOIN, ROW, Verdict, at_least_half, within_margin
 
 CLAIMS = ["claim", "model", "definition", "baseline", "headline", *ROW, *COUNTS, "at_least_half",
@@ -114,8 +113,8 @@ def intervals(claim, seeds=None):
 
     Args:
         claim: a Claim.
-        seeds: from `seeds.by_case`: how often each case was looked at. Of {Case: Interval} all count as often
-            as the one with the most looks.
+        seeds: from `records.by_case`: how often each case was looked at. Of {Case: Interval} all count as
+            often as the one with the most looks.
 
     Returns:
         {Case: Interval}, a case a data set and model. The random stream is named by data set, model and
@@ -208,7 +207,7 @@ def of_accepted(claim, gate):
 
 
 def judged(claim, gate=None, seeds=None):
-    """(Verdict, {Case: Interval}) of a claim; gate: from `gates` or None, seeds: from `seeds.by_case`.
+    """(Verdict, {Case: Interval}) of a claim; gate: from `gates` or None, seeds: from `records.by_case`.
 
     It is "not tested" where no data set passes the gate; the value is then that of all, without an interval.
     """
@@ -240,7 +239,7 @@ def rows(claim, scale, verdict, cases, over=None, card=None, seeds=None):
         scale: where it is none of `VERDICT_SCALES` there are numbers, no verdict and no published value.
         verdict, cases, over: from `judged`, and its Multiverse where it has options.
         card: the paper's `Card`, whose headline claims are asked two further questions.
-        seeds: from `seeds.by_case`.
+        seeds: from `records.by_case`.
 
     Returns:
         List of dicts. A claim on average whose interval leaves out data sets with one or two seeds has a
@@ -319,7 +318,7 @@ def multiverse_tables(state, card, scale, gate=None, seeds=None):
         card: the paper's `Card`: `choices` and `headline`.
         scale: its name.
         gate: from `gates`; where it refuses a data set, UNGATED is an option too.
-        seeds: from `seeds.table`.
+        seeds: from `records.seeds`.
 
     Returns:
         (claims, choices): DataFrames with the columns CLAIMS, and those of `replication.multiverse.CHOICES`

@@ -25,7 +25,7 @@ from faithlib.store import digest, listed, project_root, read_record, shown
 from faithlib.tasks.files import is_path
 from replication import records
 from replication.parameters import check
-from replication.records import PLACES, check_scale, design, differences, load, load_tables, slug, unit_name
+from replication.records import check_scale, design, differences, load, load_tables, seeds, slug, unit_name
 
 FETCHED = ("model", "judge", "vectors")  # parameters that name what `make fetch` puts into model_dir
 
@@ -181,7 +181,7 @@ def start(paper: str, parameters: dict) -> Run:
         check(os.path.relpath(notebook), settings, "; if cells ran before, run it again from the top")
     root = project_root() / settings["results_dir"]
     folder, kept = (place / scale / paper for place in (root, root.parent / "checkpoints"))
-    params = copy.deepcopy({name: value for name, value in settings.items() if name not in PLACES})
+    params = copy.deepcopy({name: value for name, value in settings.items() if name not in records.PLACES})
     path = folder / f"{unit}.json"
     if existing(path, params):
         print(f"{shown(path)} is there, with these parameters: computed again, it is replaced if it differs.")
