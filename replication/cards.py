@@ -11,7 +11,6 @@ import pandas as pd
 from faithlib.report.display import beginning
 from faithlib.report.markdown import fold, table, with_block
 from faithlib.report.style import dataset_title, labelled, model_title
-from faithlib.tasks.files import task_slug
 from faithlib.tasks.table import TASKS
 from replication import WORDING, papers, verdicts
 from replication.multiverse import COUNTS, summary
@@ -53,7 +52,9 @@ def card_block(claims, headline=(), notes=(), before=(), first=()):
     """
     judged = claims[claims.verdict != ""]
     if headline:
-        texts = [*first, answer(judged, headline), *before, headline_table(judged, headline)]
+        words = [row["verdict"] for _, row in of_headline(judged, headline) if row]
+        said = in_words(words, counted(len(headline), "headline claim"))
+        texts = [*first, said, *before, headline_table(judged, headline)]
         notes = [*notes, *looks_note(judged)]
     else:
         rows = judged[judged.definition == claims.definition.iloc[0]]
@@ -76,27 +77,16 @@ def of_headline(claims, headline):
     return pairs
 
 
-def answer(claims, headline):
-    """What became of the headline claims, in one sentence.
-
-    >>> from replication.papers import Headline
-    >>> answer(pd.DataFrame(columns=["claim", "definition", "baseline", "headline"]), (Headline("a", 0.01),))
-    'Of 1 headline claim none has a record yet.'
-    """
-    rows = [row for _, row in of_headline(claims, headline) if row]
-    claimed = counted(len(headline), "headline claim")
-    if not rows:
-        return f"Of {claimed} none has a record yet."
-    return in_words([row["verdict"] for row in rows], claimed)
-
-
 def in_words(words_of_claims, claimed):
-    """How many of some claims have which verdict.
+    """How many of some claims have which verdict, in one sentence.
 
     >>> in_words(["holds", "holds", "depends"], "3 claims")
     '**Of 3 claims, 2 hold and 1 depends on a choice.**'
+    >>> in_words([], "1 headline claim")
+    'Of 1 headline claim none has a record yet.'
     """
-    parts = _counted(words_of_claims)
+    if not (parts := _counted(words_of_claims)):
+        return f"Of {claimed} none has a record yet."
     listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
     return f"**Of {claimed}, {listed}.**"
 
@@ -221,9 +211,8 @@ def _with_choices(claims, folder):
 
 def _claimed(folder, headline):
     """[a paper's main claim, in its card's words, and what became of the headline claims that test it]."""
-    claims = papers.card(folder.name).claims
     tests = [f"*{labelled(one.claim)}*: {finding(row)}" for one, row in headline if one.main and row]
-    said = [f"**The claim.** {claim}" for claim in claims[:1]]
+    said = [f"**The claim.** {claim}" for claim in papers.card(folder.name).claims[:1]]
     return [*said, f"**Does it hold?** {' '.join(tests)}"] if tests else said
 
 
@@ -375,8 +364,8 @@ def _untested(folder, records):
             names = dataset_title(case.dataset), model_title(case.model), case.variant
             absent.append(f"{', '.join(filter(None, names))} ({counted(missing, 'seed')} of {len(units)})")
     listed = {case.dataset for case in (*map(Case.of, (r["params"] for r in records)), *cases)}
-    others = [p["task"] for p in of_paper.values() if task_slug(p["task"]) not in listed]
-    others = ", ".join(map(dataset_title, dict.fromkeys(others)))
+    others = dict.fromkeys(case.dataset for case in map(Case.of, of_paper.values()))
+    others = ", ".join(dataset_title(name) for name in others if name not in listed)
     lines = [f"Listed in `{shown(path)}` and not yet run: {'; '.join(absent)}."] if absent else []
     return lines + ([f"Data sets of `{shown(whole)}` not yet run: {others}."] if others else [])
 

@@ -16,7 +16,7 @@ from faithlib.statistics.base import FEWEST_UNITS, LEVEL, ROUNDING, direction, h
 from faithlib.statistics.intervals import EQUAL, Interval
 from replication import verdicts
 from replication.records import titles
-from replication.verdicts import ALPHA, Verdict, decide, judge, satisfies
+from replication.verdicts import ALPHA, decide, judge, satisfies
 
 CASES = ["case", "value", "ci_low", "ci_high", "unit", "n_units", "p", "p_holm", "reason"]
 
@@ -333,8 +333,6 @@ def _verdict(decisive, cases, relation, bound, quantifier, **changes):
 
 def _untested(cases, relation, bound):
     """The verdict of cases none of which has an interval: measured and undecided, or not tested."""
-    reasons, value = dict.fromkeys(case.reason or "one model" for case in cases.values()), _mean_value(cases)
-    about = {"failing_cases": failing_cases(cases, relation, bound), "other_cases": tuple(cases)}
-    about |= {"reason": "; ".join(reasons) or "no record has what it needs", "relation": relation}
-    word = verdicts.UNTESTED if math.isnan(value) else verdicts.UNDECIDED
-    return Verdict(word, value, bound=bound, **about)
+    reasons = dict.fromkeys(case.reason or "one model" for case in cases.values())
+    reason = "; ".join(reasons) or "no record has what it needs"
+    return _verdict(Interval(_mean_value(cases), "", 0, reason=reason), cases, relation, bound, "")

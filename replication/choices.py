@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from faithlib.report.display import show_figure
-from faithlib.report.figures import WIDTH, add_legend, heat
+from faithlib.report.figures import WIDTH, add_legend, heat, mark
 from faithlib.report.style import labelled, note_scale
 from replication import WORDING, papers
 from replication.multiverse import CROSS, MAIN
@@ -52,8 +52,7 @@ def options_figure(choices, scale="", baseline=None, headline=()):
     axis.tick_params(axis="x", rotation=90)
     axis.tick_params(labelsize=6)
     used = [word for word in COLOURS if (words == word).any(axis=None)]
-    looks = [{"color": COLOURS[word][0], "marker": "s", "linestyle": "", "label": word} for word in used]
-    add_legend(figure, looks)
+    add_legend(figure, [mark(word, COLOURS[word][0], "s") for word in used])
     note_scale(figure, scale)
     return figure
 

@@ -92,8 +92,7 @@ def layouts(paper):
     """The layouts of a paper's tables, by name; {} of what has none, such as a study of our own."""
     content = papers.layout(paper, "published/layout.yaml") or {"tables": {}}
     models = content.get("stands_for", {})
-    tables = content["tables"]
-    return {name: Layout(paper, name, stands_for=models, **entry) for name, entry in tables.items()}
+    return {name: Layout(paper, name, stands_for=models, **of) for name, of in content["tables"].items()}
 
 
 def published(layout):

@@ -99,14 +99,13 @@ class Run:
 
     def _spent(self):
         """When and where the unit was finished, and what it took: what differs when it is run again."""
-        return {
-            "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "seconds": round(time.monotonic() - self.started + self.earlier, 1),
-            "cpu_seconds": round(store.cpu_seconds() - self.cpu + self.earlier_cpu, 1),
-            **({"longest_training": round(self.longest, 1)} if self.longest else {}),
-            **provenance.peak_memory(self.device),
-            "host": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        }
+        spent = {"finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+        spent["seconds"] = round(time.monotonic() - self.started + self.earlier, 1)
+        spent["cpu_seconds"] = round(store.cpu_seconds() - self.cpu + self.earlier_cpu, 1)
+        if self.longest:
+            spent["longest_training"] = round(self.longest, 1)
+        host = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+        return spent | provenance.peak_memory(self.device) | {"host": host}
 
     def save(self, metrics, values, excluded=(), provenance=None, volatile=None, design=None, **tables):
         """Write the record, as `records` describes it; see `store.save_record`. The path of its JSON.
