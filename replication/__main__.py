@@ -10,8 +10,8 @@ import pandas as pd
 
 from faithlib.report.io import save_figure
 from faithlib.scores import one_of
-from replication import WORDING, sizes
-from replication.cards import HEADER, claim_rows, counts, read_claims, write_cards
+from replication import WORDING
+from replication.cards import HEADER, SIZES_FILE, claim_rows, counts, draw_sizes, read_claims, write_cards
 from replication.records import VERDICT_SCALES, check_scale, project_root, scales
 
 WIDTH = 100
@@ -41,8 +41,8 @@ def main(arguments=None):
     if not papers:
         print(screen(options.scale, claims))
     if options.cards:
-        if (figure := sizes.draw(project_root())) is not None:
-            save_figure(figure, project_root() / sizes.FILE.with_suffix(""))
+        if (figure := draw_sizes(project_root())) is not None:
+            save_figure(figure, (project_root() / SIZES_FILE).with_suffix(""))
         print(f"\nCards written: {', '.join(write_cards(options.scale)) or 'none'}")
 
 

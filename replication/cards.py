@@ -9,8 +9,9 @@ from pathlib import Path
 import pandas as pd
 
 from faithlib.report.display import beginning
+from faithlib.report.figures import guide, name_rows, panels, place, points
 from faithlib.report.markdown import fold, table, with_block
-from faithlib.report.style import dataset_title, labelled, model_title
+from faithlib.report.style import dataset_title, labelled, model_title, role, use_style
 from faithlib.tasks.table import TASKS
 from replication import WORDING, papers, verdicts
 from replication.multiverse import COUNTS, summary
@@ -31,6 +32,9 @@ NUMBERS = ("value", "ci_low", "ci_high", "published", "p_holm", *WHOLE)  # where
 KEYS = ["claim", "definition", "baseline", "headline"]
 SQUARES = WORDING["squares"]
 NO_RECORD = "🔲"
+SIZES = {"small": "small models", "base": "models of the papers' size"}
+SIZES_FILE = "figures/base/sizes.png"  # from the project's root
+UNSIZED = "No unit of the scale *base* has been computed: there is nothing to compare yet."
 
 
 def card_block(claims, headline=(), notes=(), before=(), first=()):
@@ -287,7 +291,7 @@ def with_counts(text, folder):
 
     def cell(match):
         claims, headline = read_claims(folder / match[2] / "claims.csv"), papers.headline(match[2])
-        larger = read_claims(folder.with_name("base") / match[2] / "claims.csv")  # see `sizes`
+        larger = read_claims(folder.with_name("base") / match[2] / "claims.csv")  # see `of_sizes`
         if claims.empty:
             return f"{match[1]}not complete yet{match[3]}"
         said = strip(claims, headline) if headline else counts(claims)
@@ -407,3 +411,63 @@ def _ours(row):
     percent = 100 - 100 * (1 - level(max(1, row["looks"]))) / (1 + several)
     wider = f" ({percent:.4g} %)" if several or row["looks"] > 1 else ""
     return f"{number(row['value'])} [{number(row['ci_low'])}, {number(row['ci_high'])}]{wider}"
+
+
+# Does size matter? --------------------------------------------------------------------------------
+
+
+def of_sizes(root):
+    """{(citation, headline claim): {scale: its row of claims.csv, None without one}}, where base has claims.
+
+    root: of the project; a paper without headline claims takes no part.
+    """
+    rows = {}
+    for path in sorted((root / "results/base").glob("*/claims.csv")):
+        paper = path.parent.name
+        for scale in SIZES:
+            claims = read_claims(root / "results" / scale / paper / "claims.csv")
+            for one, row in of_headline(claims, papers.headline(paper)):
+                rows.setdefault((papers.card(paper).citation, one), {})[scale] = row
+    return rows
+
+
+def sizes(root):
+    """What a page says of both scales: a sentence, the figure where it was drawn, a table a paper.
+
+    UNSIZED without a record.
+    """
+    if not (found := of_sizes(root)):
+        return UNSIZED
+    texts, tables = [WORDING["captions"]["sizes"]], {}
+    if (root / SIZES_FILE).is_file():
+        texts.append(f"![Ours with a 95 % interval, small models and larger ones](../../{SIZES_FILE})")
+    for (paper, one), of in found.items():
+        said = [finding(row) if row else NO_RECORD for row in of.values()]
+        tables.setdefault(paper, []).append([labelled(one.claim), *said])
+    texts += [table([paper, *SIZES.values()], cells) for paper, cells in tables.items()]
+    return "\n\n".join(texts)
+
+
+def draw_sizes(root):
+    """The values of `of_sizes` with intervals, a panel a paper: a figure; None where there is nothing."""
+    rows = []
+    for (paper, one), of in of_sizes(root).items():
+        about = {"paper": paper, "row": labelled(one.claim)}
+        rows += [row | about | {"scale": scale} for scale, row in of.items() if row]
+    if not rows:
+        return None
+    found = pd.DataFrame(rows)
+    use_style()
+    heights = 0.4 + 0.3 * found.groupby("paper", sort=False).row.nunique().to_numpy()
+    small = role("reference", SIZES["small"]) | {"marker": "o", "hollow": True}
+    looks = {"small": small, "base": role("proposed", SIZES["base"]) | {"marker": "o"}}
+    grid = panels(found, ["paper"], 1, heights, names=str, left=3.2, sharex=False, sharey=False)
+    for axis, part in grid:
+        names = list(dict.fromkeys(part.row))
+        for shift, (scale, look) in zip((-0.15, 0.15), looks.items(), strict=True):
+            own = part[part.scale == scale]
+            points(axis, own, "value", place(own.row, names, shift), look, ("ci_low", "ci_high"))
+        guide(axis, 0)
+        name_rows(axis, names)
+    grid.name_axes("ours, in the unit of the claim")
+    return grid.finish(list(looks.values()))
