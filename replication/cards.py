@@ -17,7 +17,6 @@ from replication import WORDING, papers, verdicts
 from replication.multiverse import COUNTS, summary
 from replication.records import Case, in_config, level, planned, project_root, shown, slug
 from replication.tables import counted, number, select
-from replication.verdicts import JOIN, sentence
 
 BLOCK = "generated: verdicts"  # of a card, <!-- generated: verdicts --> to <!-- end -->
 ABOUT = "about_papers.csv"  # paper, text: a table of a study of metrics, for the cards of papers
@@ -204,12 +203,11 @@ def _with_choices(claims, folder):
     if not path.is_file():
         return claims
     options = pd.read_csv(path, keep_default_na=False, dtype={"threshold": float})
-    main = options.drop_duplicates(key)
-    judged = options[options.verdict.isin([verdicts.HOLDS, verdicts.FAILS])]
-    others = judged.merge(main[[*key, "verdict"]], on=key, suffixes=("", "_main"))
-    others = others[others.verdict != others.verdict_main].drop_duplicates(key)
+    main = options.groupby(key).verdict.transform("first")
+    turned = options.verdict.isin([verdicts.HOLDS, verdicts.FAILS]) & (options.verdict != main)
+    others = options[turned].drop_duplicates(key)
     words = [f"{row.choice} {row.option} {number(float(row.value))}" for row in others.itertuples()]
-    claims = claims.merge(main[[*key, "threshold"]], on=key, how="left")
+    claims = claims.merge(options.drop_duplicates(key)[[*key, "threshold"]], on=key, how="left")
     return claims.merge(others[key].assign(otherwise=words), on=key, how="left")
 
 
@@ -224,7 +222,7 @@ def _models(folder, records, headline):
     """[models and data of the headline claims, the paper's models that were not run]; [] if it lists none."""
     _, of_paper = in_config(folder.parents[1], "paper", folder.name)
     theirs = dict.fromkeys(model_title(slug(unit["model"])) for unit in of_paper.values())
-    named = [case for _, row in headline if row for case in row["cases"].split(JOIN)]
+    named = [case for _, row in headline if row for case in row["cases"].split(verdicts.JOIN)]
     datasets, tested = {re.split("[ :,]", case)[0] for case in named}, {}
     for case in (Case.of(record["params"]) for record in records if record["params"].get("model")):
         if case.dataset in datasets:
@@ -334,7 +332,7 @@ def write_cards(scale="small"):
 
 def _cases(names, longest=math.inf):
     """Cases in words, a data set once with all its models; of many or long ones, how many they are."""
-    cases = names.split(JOIN) if names else []
+    cases = names.split(verdicts.JOIN) if names else []
     listed = ", ".join(cases)
     for _ in cases:
         listed = re.sub(r"(\S+) \(([^()]+)\), \1 \(", r"\1 (\2, ", listed)
@@ -383,7 +381,7 @@ def _about(definition, baseline, claims):
 
 
 def _cells(row):
-    verdict = labelled(sentence(row)) + (", borderline" if row["borderline"] else "")
+    verdict = labelled(verdicts.sentence(row)) + (", borderline" if row["borderline"] else "")
     if row["failing_cases"] and row["quantifier"] == verdicts.ON_AVERAGE:
         verdict += f"; the estimate fails on {_cases(row['failing_cases'])}"
     p = row.get("p_holm", math.nan)
@@ -399,7 +397,7 @@ def _published(row):
     on = _cases(row["published_cases"])
     if math.isnan(row["published"]):
         return on
-    same = row["published_cases"].replace(", ", JOIN) == row["cases"]
+    same = row["published_cases"].replace(", ", verdicts.JOIN) == row["cases"]
     return number(row["published"]) + f" on {on}" * bool(on and not same)
 
 
@@ -407,7 +405,7 @@ def _ours(row):
     """The value and its interval, with the level where it is not 95 %; a case of m has Holm's first step."""
     if math.isnan(row["ci_low"]):
         return number(row["value"])
-    several = (row.get("quantifier") == verdicts.SOMEWHERE) * row["cases"].count(JOIN)
+    several = (row.get("quantifier") == verdicts.SOMEWHERE) * row["cases"].count(verdicts.JOIN)
     percent = 100 - 100 * (1 - level(max(1, row["looks"]))) / (1 + several)
     wider = f" ({percent:.4g} %)" if several or row["looks"] > 1 else ""
     return f"{number(row['value'])} [{number(row['ci_low'])}, {number(row['ci_high'])}]{wider}"

@@ -16,7 +16,6 @@ from faithlib.statistics.base import FEWEST_UNITS, LEVEL, ROUNDING, direction, h
 from faithlib.statistics.intervals import EQUAL, Interval
 from replication import verdicts
 from replication.records import titles
-from replication.verdicts import ALPHA, decide, judge, satisfies
 
 CASES = ["case", "value", "ci_low", "ci_high", "unit", "n_units", "p", "p_holm", "reason"]
 
@@ -29,7 +28,7 @@ def failing_cases(cases, relation=">", bound=0.0):
     ('babi-1',)
     """
     values = {name: case.value for name, case in cases.items() if not math.isnan(case.value)}
-    return tuple(name for name, value in values.items() if not satisfies(value, relation, bound))
+    return tuple(name for name, value in values.items() if not verdicts.satisfies(value, relation, bound))
 
 
 def case_table(cases, relation=">", bound=0.0):
@@ -73,15 +72,15 @@ def somewhere(cases, relation=">", bound=0.0):
     alone, cases = tested, cases | pooled(tested)
     tested, others = _split(cases)
     p = _pvalues(cases, relation, bound + direction(relation) * ROUNDING)
-    rejected = tuple(name for name, adjusted in _adjusted(p).items() if adjusted <= ALPHA)
+    rejected = tuple(name for name, adjusted in _adjusted(p).items() if adjusted <= verdicts.ALPHA)
     leading = min(tested, key=p.get)
-    words = {decide(*case.ends(), relation, bound) for case in tested.values()}
+    words = {verdicts.decide(*case.ends(), relation, bound) for case in tested.values()}
     word, reason = verdicts.HOLDS, ""
     if not rejected and not others and words == {verdicts.FAILS}:
         word = verdicts.FAILS
     elif not rejected:
         word, own = verdicts.UNDECIDED, alone[leading]
-        critical = t_quantile(1 - ALPHA / len(cases) / own.looks, own.df)
+        critical = t_quantile(1 - verdicts.ALPHA / len(cases) / own.looks, own.df)
         count = f"{len(cases)} comparison{'s' * (len(cases) > 1)}"
         reason = f"too few {own.unit}s for {count} (t must exceed {critical:.1f})"
     first_step = replace(tested[leading], looks=tested[leading].looks * len(cases))
@@ -191,10 +190,10 @@ def on_average(cases, relation=">", bound=0.0):
     >>> on_average(cases | {"multirc": seeds_interval([-0.6])}).text("MiniLM")
     'undecided (depends on data sets with fewer than 3 seeds; MiniLM, 3 seeds)'
     """
-    within, others = _split(cases)
-    if not within:
+    varying, _ = _split(cases)
+    if not varying:
         return _untested(cases, relation, bound)
-    units, varying = {case.unit for case in within.values()}, within
+    units = {case.unit for case in varying.values()}
     cases = {name: steady(case) if case.unit in units else case for name, case in cases.items()}
     within, others = _split(cases)
     mean, value = _mean(within), _mean_value(cases)
@@ -204,9 +203,9 @@ def on_average(cases, relation=">", bound=0.0):
     if above and below:
         sides = f"above on {_listed(above, varying)}, below on {_listed(below, varying)}"
         return replace(verdict, word=verdicts.DEPENDS, depends_on=("the data set",), reason=sides)
-    if judge(_mean(varying), relation, bound).word != verdict.word:
+    if verdicts.judge(_mean(varying), relation, bound).word != verdict.word:
         kind = "whose values are all equal"
-    elif others and satisfies(value, relation, bound) != satisfies(mean.value, relation, bound):
+    elif verdicts.satisfies(value, relation, bound) != verdicts.satisfies(mean.value, relation, bound):
         enough = any(case.unit == "seed" and case.n_units >= FEWEST_UNITS for case in others.values())
         few = mean.unit == "seed" and not enough
         kind = f"with fewer than {FEWEST_UNITS} seeds" if few else "without an interval"
@@ -230,10 +229,10 @@ def everywhere(cases, relation=">", bound=0.0):
     tested, _ = _split(cases)
     if not tested:
         return _untested(cases, relation, bound)
-    words = {name: decide(*case.ends(), relation, bound) for name, case in tested.items()}
+    words = {name: verdicts.decide(*case.ends(), relation, bound) for name, case in tested.items()}
     opposite = "<" if direction(relation) > 0 else ">"
     adjusted = _adjusted(_pvalues(tested, opposite, bound))
-    against = [name for name in tested if adjusted[name] <= ALPHA and words[name] == verdicts.FAILS]
+    against = [name for name in tested if adjusted[name] <= verdicts.ALPHA and words[name] == verdicts.FAILS]
     weakest = max(tested, key=lambda name: tested[name].pvalue(relation, bound))
     unshown = [name for name in cases if words.get(name) != verdicts.HOLDS]
     word = verdicts.FAILS if against else verdicts.UNDECIDED if unshown else verdicts.HOLDS
@@ -328,7 +327,7 @@ def _verdict(decisive, cases, relation, bound, quantifier, **changes):
     about = {"units": tuple(case.n_units for case in within.values()), "cases": tuple(within)}
     about |= {"failing_cases": failing_cases(cases, relation, bound), "other_cases": tuple(others)}
     about["quantifier"] = quantifier if len(cases) > 1 else ""
-    return replace(judge(decisive, relation, bound), **about, **changes)
+    return replace(verdicts.judge(decisive, relation, bound), **about, **changes)
 
 
 def _untested(cases, relation, bound):

@@ -65,9 +65,8 @@ def verdicts(choices, baseline=None, headline=()):
         NaN where an option does not concern a claim, or was not tested with it.
     """
     part = choices[(choices.definition == "paper") & ~choices.choice.str.contains(CROSS, regex=False)]
-    first = next(iter(part.baseline), "")
-    tested = ~part.verdict.fillna("").isin(["", UNTESTED])
-    part = part[(part.baseline == (baseline or first)) & tested]
+    part = part[part.baseline == (baseline or next(iter(part.baseline), ""))]
+    part = part[~part.verdict.fillna("").isin(["", UNTESTED])]
     part = part[part.claim.isin(part.claim[part.choice != MAIN])]
     if part.claim.nunique() > MOST:
         part = part[part.claim.isin(headline)]

@@ -25,10 +25,9 @@ from faithlib.tasks.table import TASKS, generated
 from replication import verdicts
 from replication.cases import behind, everywhere, on_average, somewhere
 from replication.multiverse import CHOICES, COUNTS, combinations, multiverse
-from replication.records import VERDICT_SCALES, Case, by_case, slug, titles
-from replication.verdicts import JOIN, ROW, Verdict, at_least_half, within_margin
+from replication.records import VERDICT_SCALES, Case, by_case, slug
 
-CLAIMS = ["claim", "model", "definition", "baseline", "headline", *ROW, *COUNTS, "at_least_half",
+CLAIMS = ["claim", "model", "definition", "baseline", "headline", *verdicts.ROW, *COUNTS, "at_least_half",
           "within_margin", "looks", "to_come", "device", "published", "published_cases"]  # fmt: skip
 WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
 UNGATED = ("data sets", "those below the gate as well")  # (choice, option) of `multiverse_tables`
@@ -217,7 +216,7 @@ def judged(claim, gate=None, seeds=None):
         every = intervals(claim)
         value = float(np.mean([case.value for case in every.values()])) if every else math.nan
         about = {"other_cases": tuple(every), "relation": claim.relation, "bound": claim.threshold}
-        return Verdict(verdicts.UNTESTED, value, reason="no data set passes the gate", **about), {}
+        return verdicts.Verdict(verdicts.UNTESTED, value, reason="no data set passes the gate", **about), {}
     verdict = QUANTIFIERS[claim.quantifier](cases, claim.relation, claim.threshold)
     if not claim.tested:
         return replace(verdict, word=verdicts.UNTESTED), cases
@@ -256,27 +255,27 @@ def rows(claim, scale, verdict, cases, over=None, card=None, seeds=None):
         first |= over.counts if over else {}
         first["published"], first["published_cases"] = published(claim, verdict, cases)
         if margin := margins.get(key):
-            first["within_margin"] = within_margin(verdict, margin)
+            first["within_margin"] = verdicts.within_margin(verdict, margin)
             loss_allowed = 0 < abs(claim.threshold) <= margin
             if claim.relation in (">", "<") and not loss_allowed:  # of an effect; others say there is none
-                first["at_least_half"] = at_least_half(verdict, first["published"])
+                first["at_least_half"] = verdicts.at_least_half(verdict, first["published"])
     else:
         first |= dict.fromkeys(UNSAID, "") | {"borderline": False}
     if math.isnan(verdict.value_all):
         return [first]
-    second = blank | Verdict(verdicts.UNTESTED, verdict.value_all).row() | {"verdict": ""}
-    second |= {"claim": f"{claim.claim} ({WITHOUT_INTERVAL})", "cases": JOIN.join(titles(cases).values())}
+    second = blank | verdicts.Verdict(verdicts.UNTESTED, verdict.value_all, cases=tuple(cases)).row()
+    second |= {"claim": f"{claim.claim} ({WITHOUT_INTERVAL})", "verdict": ""}
     return [first, second]
 
 
 def _seeds_of(claim, verdict, cases, seeds):
     """The columns looks, to_come (seeds that are planned and not computed) and device of a claim's row."""
     looks = max((cases[name].looks for name in verdict.cases if name in cases), default=1)
-    used, to_come = seeds.values(), 0
+    own, to_come = seeds.values(), 0
     if not isinstance(claim.values, dict):
-        used = [seeds[case] for case in verdict.cases if case in seeds]
-        to_come = sum(max(0, case.planned - case.seeds) for case in used)
-    return {"looks": looks, "to_come": to_come, "device": JOIN.join(sorted({case.device for case in used}))}
+        own = [seeds[case] for case in verdict.cases if case in seeds]
+        to_come = sum(max(0, case.planned - case.seeds) for case in own)
+    return {"looks": looks, "to_come": to_come, "device": verdicts.JOIN.join(sorted({x.device for x in own}))}
 
 
 def published(claim, verdict, cases):
@@ -344,7 +343,7 @@ def multiverse_tables(state, card, scale, gate=None, seeds=None):
         for name in names if len(claim.values) else ():
             other = changed(name).get(claim.key, claim)
             if isinstance(other.values, dict) and not other.values:
-                options[name] = Verdict(verdicts.UNTESTED, reason="no records")
+                options[name] = verdicts.Verdict(verdicts.UNTESTED, reason="no records")
             elif len(other.values) and not _same(claim, other):
                 options[name] = judged(other, gate, counted)[0]
         if 0 < len(kept.values) < len(claim.values):
@@ -371,7 +370,7 @@ def _grid(claim, options, changed, gate, seeds):
         others = changed(*(name for name in cell if name != UNGATED))
         own_gate = None if UNGATED in cell else gate
         if (other := others.get(claim.key)) is None or not len(other.values):
-            grid[cell] = Verdict(verdicts.UNTESTED, reason="no records")
+            grid[cell] = verdicts.Verdict(verdicts.UNTESTED, reason="no records")
             continue
         looked_at[frozenset(cell)] = taken = of_accepted(other, own_gate)
         fewer = (looked_at.get(frozenset(cell) - {name}) for name in cell)

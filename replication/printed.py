@@ -155,9 +155,8 @@ def ours(layout, folder=None):
     table["model"] = table.own_model.map(lambda name: layout.stands_for.get(name, [name]))
     table = table.explode("model")  # where a layout has no models, one of equal rows is kept below
     table["ours"] *= spec.get("times", 1)
-    keys = [key for key in layout.keys if key in table]
-    table = table.drop_duplicates([*keys, DEFINITION])
-    return table[[*keys, DEFINITION, "own_model", "ours", "accepted"]].dropna(subset="ours")
+    keys = [*(key for key in layout.keys if key in table), DEFINITION]
+    return table.drop_duplicates(keys)[[*keys, "own_model", "ours", "accepted"]].dropna(subset="ours")
 
 
 def cells(layout, folder=None):
@@ -170,10 +169,9 @@ def cells(layout, folder=None):
     """
     if layout.mean_of:
         return _averages(layout, folder)
-    known, own = published(layout), ours(layout, folder)
-    definitions = layout.ours.get("definitions", [""])
-    known = known.merge(pd.DataFrame({DEFINITION: definitions}), "cross")
-    table = known.merge(own, "left")  # by the keys that ours has
+    own = ours(layout, folder)
+    definitions = pd.DataFrame({DEFINITION: layout.ours.get("definitions", [""])})
+    table = published(layout).merge(definitions, "cross").merge(own, "left")  # by the keys that ours has
     table["accepted"] = table.accepted.astype("boolean").fillna(True).astype(bool)
     table["published"] = table.pop("published")
     if "dataset" in table:

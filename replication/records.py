@@ -146,14 +146,14 @@ def expand(scale, defaults, row):
 def differences(old, new):
     """What tells the parameters of two units apart: a list of texts such as "epochs=3, not 5".
 
-    Parameters that change no value (HOW) are passed over, and so is one that only one of them has and that is
-    empty there, as records older than a parameter lack it.
+    Parameters that change no value (PLACES, HOW) are passed over, and so is one that only one of them has and
+    that is empty there, as records older than a parameter lack it.
     """
     changed = []
     for name in dict.fromkeys([*old, *new]):
         values = [of[name] for of in (old, new) if name in of]
         same = values[0] == values[1] if len(values) > 1 else values[0] in ("", [])
-        if not same and name not in HOW:
+        if not same and name not in (*PLACES, *HOW):
             has, wanted = (repr(of[name]) if name in of else "unknown" for of in (old, new))
             changed.append(f"{name}={has}, not {wanted}")
     return changed
@@ -265,8 +265,7 @@ def load(
         if variants is not None and params.get("variant", "") not in variants:
             of_variants.append(unit)
             continue
-        asked = {key: value for key, value in units[unit].items() if key not in PLACES}
-        if changed := departures(params, asked):
+        if changed := departures(params, units[unit]):
             print(f"Unit {unit} is not what {shown(config)} asks for: {listed(changed)}.")
             unasked.append(unit)
         files = params.get("plugins", [])

@@ -161,8 +161,7 @@ def start(paper: str, parameters: dict) -> Run:
         ValueError: a parameter that the notebook does not have or that is out of its range, or other
             parameters than those of the record that has this unit's name.
     """
-    from faithlib.models import placement
-    from faithlib.models.precision import resolve
+    from faithlib.models import placement, precision
 
     settings = {name: value for name, value in parameters.items() if _is_parameter(name, value)}
     plugins.load(settings.get("plugins", []), project_root())
@@ -173,7 +172,7 @@ def start(paper: str, parameters: dict) -> Run:
     device = placement.existing(placement.best() if device == "auto" else device)
     dtype = settings.get("dtype", "float32")
     one_of("dtype", dtype, (*options.DTYPES, "auto"))
-    dtype = str(resolve(dtype, device)).removeprefix("torch.") if dtype == "auto" else dtype
+    dtype = str(precision.resolve(dtype, device)).removeprefix("torch.") if dtype == "auto" else dtype
     unit = unit_name(settings["task"], settings["model"], seed, settings.get("variant", ""))
     notebook = project_root() / "notebooks" / paper / "experiment.ipynb"
     if notebook.is_file():
