@@ -11,7 +11,7 @@ import pandas as pd
 from faithlib.report.io import save_figure
 from faithlib.scores import one_of
 from replication import WORDING
-from replication.cards import HEADER, SIZES_FILE, claim_rows, counts, draw_sizes, read_claims, write_cards
+from replication.cards import HEADERS, SIZES_FILE, claim_rows, counts, draw_sizes, read_claims, write_cards
 from replication.records import VERDICT_SCALES, check_scale, project_root, scales
 
 WIDTH = 100
@@ -82,7 +82,7 @@ def verdict_table(claims):
     """The claims, from `cards.read_claims`, as text of at most 100 columns: what a card's table says."""
     lines = []
     for claim, *cells in claim_rows(claims):
-        said = [f"{head}: {cell}" for head, cell in zip(HEADER[1:], cells, strict=True) if cell]
+        said = [f"{head}: {cell}" for head, cell in zip(HEADERS["claims"][1:], cells, strict=True) if cell]
         lines += textwrap.wrap(claim, WIDTH)
         lines += textwrap.wrap("; ".join(said), WIDTH, initial_indent="    ", subsequent_indent="    ")
     return "\n".join(lines)

@@ -25,11 +25,10 @@ CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the READ
 FINDING = re.compile(r"(<!-- finding: (\w+) \| (.+?) -->).*?(<!-- end -->)")
 BRIDGE = "bridge"  # the figure of what takes published values to ours, where a paper's report draws it
 LISTED, IN_A_ROW = 4, 40  # cases that a cell names, characters of those in the headline table
-HEADER, HEADLINE_HEADER = WORDING["headers"]["claims"], WORDING["headers"]["headline"]
 WHOLE = ("n_units", "most_units", "looks", "to_come", *COUNTS)
 NUMBERS = ("value", "ci_low", "ci_high", "published", "p_holm", *WHOLE)  # where "" is NaN
 KEYS = ["claim", "definition", "baseline", "headline"]
-SQUARES = WORDING["squares"]
+HEADERS, SQUARES = WORDING["headers"], WORDING["squares"]
 NO_RECORD = "🔲"
 SIZES = {"small": "small models", "base": "models of the papers' size"}
 SIZES_FILE = "figures/base/sizes.png"  # from the project's root
@@ -74,7 +73,7 @@ def of_headline(claims, headline):
     """
     pairs, claims = [], claims[claims.headline.astype(bool)]
     for one in headline:
-        rows = select(claims, definition=one.definition, baseline=one.baseline)
+        rows = select(claims, definition="paper", baseline=one.baseline)
         rows = rows[(rows.claim == one.claim) | rows.claim.str.startswith(f"{one.claim}, ")]
         pairs.append((one, rows.iloc[0].to_dict() if len(rows) else None))
     return pairs
@@ -124,7 +123,7 @@ def headline_table(claims, headline):
         verdict = SQUARES[row["verdict"]] + labelled(asked)
         on = _cases(row["cases"] or row["other_cases"], IN_A_ROW)
         rows.append([verdict, labelled(one.claim), _published(row), _ours(row), on])
-    return _filled(HEADLINE_HEADER, rows)
+    return _filled(HEADERS["headline"], rows)
 
 
 def _filled(header, rows):
@@ -147,18 +146,18 @@ def strip(claims, headline):
 
 def claims_table(claims):
     """The `claim_rows` as a table of Markdown without empty columns."""
-    return _filled(HEADER, claim_rows(claims))
+    return _filled(HEADERS["claims"], claim_rows(claims))
 
 
 def claim_rows(claims):
-    """Every claim beside what the paper published, ours and the verdict: cells, as HEADER names them.
+    """Every claim beside what the paper published, ours and the verdict: cells, as HEADERS names them.
 
     claims: DataFrame with the columns `replication.claims.CLAIMS`, and `p_holm` where the claims have one.
     """
     rows = []
     for (definition, baseline), part in claims.groupby(["definition", "baseline"], sort=False):
         if about := _about(definition, baseline, claims):
-            rows.append([f"*{about}*", *[""] * (len(HEADER) - 1)])
+            rows.append([f"*{about}*", *[""] * (len(HEADERS["claims"]) - 1)])
         rows += map(_cells, part.to_dict("records"))
     return rows
 
@@ -236,13 +235,12 @@ def _models(folder, records, headline):
 
 def _picture(folder):
     """[the figure of a card as Markdown]: how the published values become ours, else the one it names."""
-    drawn = folder.parents[2] / "figures" / folder.parent.name / folder.name
+    drawn = f"figures/{folder.parent.name}/{folder.name}"  # from the project's root
     captions = {BRIDGE: "Each step from our value to the published one"} | papers.captions(folder.name)
     for stem in (BRIDGE, papers.card(folder.name).figure):
-        if stem and (drawn / f"{stem}.png").is_file():
+        if stem and (folder.parents[2] / drawn / f"{stem}.png").is_file():
             name = max((name for name in captions if stem.startswith(name)), key=len)
-            place = (drawn / f"{stem}.png").relative_to(folder.parents[2]).as_posix()
-            return [f"![{beginning(captions[name])}](../../{place})"]
+            return [f"![{beginning(captions[name])}](../../{drawn}/{stem}.png)"]
     return []
 
 

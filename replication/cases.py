@@ -138,12 +138,11 @@ def average(cases):
     most = max(len(case.components) for case in several)
     parts = [case.components + case.components[-1:] * (most - len(case.components)) for case in several]
     components = tuple(dict.fromkeys(map(_welch, zip(*parts, strict=True))))
-    value = float(np.mean([case.value for case in several]))
     unit = units.pop() if len(units) == 1 else "text"
     n_units = min(case.n_units for case in several)
     looks = max(case.looks for case in several)
     low, high = np.mean([case.limits for case in several], axis=0).tolist()
-    return Interval(value, unit, n_units, components, "average", limits=(low, high), looks=looks)
+    return Interval(_mean_value(cases), unit, n_units, components, "average", limits=(low, high), looks=looks)
 
 
 def steady(case):

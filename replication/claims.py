@@ -244,7 +244,7 @@ def rows(claim, scale, verdict, cases, over=None, card=None, seeds=None):
         List of dicts. A claim on average whose interval leaves out data sets with one or two seeds has a
         second row, the mean of all data sets, without an interval or verdict.
     """
-    margins = {(h.claim, h.definition, h.baseline): h.margin for h in (card.headline if card else ())}
+    margins = {(one.claim, "paper", one.baseline): one.margin for one in (card.headline if card else ())}
     key = (claim.instance_of or claim.claim, claim.definition, claim.baseline)
     blank = dict.fromkeys(CLAIMS, "") | dict(zip(("claim", "definition", "baseline"), claim.key, strict=True))
     blank |= dict.fromkeys((*COUNTS, "looks", "to_come"), 0) | {"headline": False, "published": math.nan}
@@ -295,8 +295,7 @@ def published(claim, verdict, cases):
     if lacking := [dataset for dataset, x in zip(datasets, printed, strict=True) if math.isnan(x)]:
         return math.nan, f"none for {', '.join(lacking)}"
     if claim.quantifier == "everywhere":
-        worst = min(printed, key=lambda value: direction(claim.relation) * value)
-        return worst, datasets[printed.index(worst)]
+        return min(zip(printed, datasets, strict=True), key=lambda of: direction(claim.relation) * of[0])
     return float(np.mean(printed)), ", ".join(datasets)
 
 
@@ -367,9 +366,9 @@ def _grid(claim, options, changed, gate, seeds):
     """{cell: Verdict} of `combinations`, but for cells that differ in no value from one of fewer options."""
     cells, grid, looked_at = combinations(options), {}, {}
     for cell in ((), *((name,) for name in options), *cells) if cells else ():
-        others = changed(*(name for name in cell if name != UNGATED))
+        other = changed(*(name for name in cell if name != UNGATED)).get(claim.key)
         own_gate = None if UNGATED in cell else gate
-        if (other := others.get(claim.key)) is None or not len(other.values):
+        if other is None or not len(other.values):
             grid[cell] = verdicts.Verdict(verdicts.UNTESTED, reason="no records")
             continue
         looked_at[frozenset(cell)] = taken = of_accepted(other, own_gate)

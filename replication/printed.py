@@ -25,7 +25,6 @@ of `over` of which no cell has the flag `without`; it stands beside a printed on
 prints none. `unlike` lists data sets of which ours is another metric.
 """
 
-import math
 import warnings
 from dataclasses import dataclass, field
 from html import escape
@@ -215,8 +214,8 @@ def _parts(columns, most):
     [[('bert', 'ns'), ('bert', 'nc')], [('gpt', 'ns'), ('gpt', 'nc')]]
     """
     together = [list(part) for _, part in groupby(columns, key=lambda column: column[0])]
-    least, size = math.ceil(len(columns) / most), max(map(len, together))
-    names = max(1, min(most // size, math.ceil(len(columns) / least / size)))
+    least, size = -(-len(columns) // most), max(map(len, together))
+    names = max(1, min(most // size, -(-len(columns) // (least * size))))
     names = names if least > 1 else len(together)
     return [sum(together[i : i + names], []) for i in range(0, len(together), names)]
 
@@ -348,9 +347,8 @@ def agreement(paper: str, folder: Path | None = None) -> pd.DataFrame:
     """
     rows = []
     for layout in layouts(paper).values():
-        table = cells(layout, folder)
         others = [key for key in layout.keys if key != layout.pairs]  # all keys where nothing is compared
-        for definition, part in table.groupby(DEFINITION, sort=False):
+        for definition, part in cells(layout, folder).groupby(DEFINITION, sort=False):
             counted = part[part.ours.notna() & part.published.notna() & (part.mark == "")]
             row = {"paper": paper, "table": layout.number, "definition": definition, "cells": len(counted)}
             row |= {"of": int(part.printed.notna().sum()), "at_chance": int((part.mark == "†").sum())}

@@ -102,8 +102,7 @@ class Run:
         spent = {"finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
         spent["seconds"] = round(time.monotonic() - self.started + self.earlier, 1)
         spent["cpu_seconds"] = round(store.cpu_seconds() - self.cpu + self.earlier_cpu, 1)
-        if self.longest:
-            spent["longest_training"] = round(self.longest, 1)
+        spent |= {"longest_training": round(self.longest, 1)} if self.longest else {}
         host = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
         return spent | provenance.peak_memory(self.device) | {"host": host}
 

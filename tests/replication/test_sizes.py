@@ -21,7 +21,7 @@ def root(tmp_path):
         numbers = {"value": 0.2 + shift, "ci_low": 0.1 + shift, "ci_high": 0.3 + shift}
         about = ROW | numbers | {"verdict": verdict, "model": scale}
         rows = [
-            about | {"claim": one.claim, "definition": one.definition, "baseline": one.baseline}
+            about | {"claim": one.claim, "definition": "paper", "baseline": one.baseline}
             for i, one in enumerate(HEADLINE)
             if i != lacks
         ]
