@@ -21,7 +21,7 @@ from gallery_page import anchor, title  # noqa: E402
 from faithlib.report.markdown import table  # noqa: E402
 from faithlib.report.style import cell_text, dataset_title, model_title  # noqa: E402
 from faithlib.tasks.table import TASKS  # noqa: E402
-from replication import papers, printed, records, sizes  # noqa: E402
+from replication import cards, papers, printed, records  # noqa: E402
 
 PAGE = """(coverage)=
 # Coverage
@@ -63,7 +63,7 @@ Together: {printed} hours printed, ≈ {estimated} GPU hours.
 def page():
     """The page as Markdown: for each paper its tables and figures, then its data sets and models."""
     of_papers = [section(paper) for paper in papers.names() if coverage_file(paper).is_file()]
-    return PAGE + "\n".join([*of_papers, f"(sizes)=\n## Does size matter?\n\n{sizes.section(ROOT)}\n"])
+    return PAGE + "\n".join([*of_papers, f"(sizes)=\n## Does size matter?\n\n{cards.sizes(ROOT)}\n"])
 
 
 def section(paper):

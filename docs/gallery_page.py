@@ -8,11 +8,11 @@ import pandas as pd
 
 from faithlib.report.display import beginning
 from faithlib.report.style import labelled
-from replication import bridge, choices, papers
+from replication import bridge, multiverse, papers
 
 ROOT = Path(__file__).resolve().parent.parent
 FIGURES = ROOT / "figures/small"
-CHOICES = {choices.NAME: choices.CAPTION}
+CHOICES = {multiverse.NAME: multiverse.CAPTION}
 CHOICES["bridge"] = f"**From our number to the published one.** {bridge.CAPTION}"
 PAGE = """(gallery)=
 # Gallery
@@ -45,7 +45,7 @@ def section(paper):
         if re.search(r"_\d+$", path.stem):  # a further page of the figure before it
             parts.append(f"{target}\n{picture}\n")
             continue
-        values = strip(paper) if path.stem == choices.NAME else ""
+        values = strip(paper) if path.stem == multiverse.NAME else ""
         parts.append(f"{target}\n### {title(path.stem)}\n\n{picture}\n\n{caption}\n{values}")
     return "\n".join(parts)
 
@@ -55,10 +55,10 @@ def strip(paper):
     table = pd.read_csv(ROOT / f"results/small/{paper}/choices.csv", keep_default_na=False, dtype=str)
     baseline = "random" if "random" in set(table.baseline) else None
     headline = [one.claim for one in papers.headline(paper)]
-    words = choices.verdicts(table, baseline, headline)
+    words = multiverse.verdicts(table, baseline, headline)
     texts = table.verdict + ": " + table.value + " [" + table.ci_low + ", " + table.ci_high + "]"
-    tested = table.verdict.isin(choices.COLOURS)
-    values = choices.verdicts(table.assign(verdict=table.verdict.mask(tested, texts)), baseline, headline)
+    tested = table.verdict.isin(multiverse.COLOURS)
+    values = multiverse.verdicts(table.assign(verdict=table.verdict.mask(tested, texts)), baseline, headline)
     lines = ["<th></th>" + "".join(f"<th><span>{escape(name)}</span></th>" for name in words)]
     for claim in words.index:
         cells = zip(words.loc[claim], values.loc[claim], strict=True)
@@ -71,7 +71,7 @@ def _cell(verdict, text):
     """A cell of `strip`; one without a verdict is grey."""
     if pd.isna(verdict):
         return "<td title='no verdict with this option'></td>"
-    colour, sign = choices.COLOURS[verdict]
+    colour, sign = multiverse.COLOURS[verdict]
     return f"<td style='background:{colour}' title='{escape(text)}'>{sign}</td>"
 
 

@@ -10,10 +10,9 @@ import pandas as pd
 
 from faithlib.report.io import save_figure
 from faithlib.scores import one_of
-from replication import sizes
-from replication.cards import HEADER, claim_rows, counts, read_claims, write_cards
+from replication import WORDING
+from replication.cards import HEADERS, SIZES_FILE, claim_rows, counts, draw_sizes, read_claims, write_cards
 from replication.records import VERDICT_SCALES, check_scale, project_root, scales
-from replication.wording import WORDING
 
 WIDTH = 100
 COMMITTED = "small"  # the scale whose verdicts are committed
@@ -42,8 +41,8 @@ def main(arguments=None):
     if not papers:
         print(screen(options.scale, claims))
     if options.cards:
-        if (figure := sizes.draw(project_root())) is not None:
-            save_figure(figure, project_root() / sizes.FILE.with_suffix(""))
+        if (figure := draw_sizes(project_root())) is not None:
+            save_figure(figure, (project_root() / SIZES_FILE).with_suffix(""))
         print(f"\nCards written: {', '.join(write_cards(options.scale)) or 'none'}")
 
 
@@ -83,7 +82,7 @@ def verdict_table(claims):
     """The claims, from `cards.read_claims`, as text of at most 100 columns: what a card's table says."""
     lines = []
     for claim, *cells in claim_rows(claims):
-        said = [f"{head}: {cell}" for head, cell in zip(HEADER[1:], cells, strict=True) if cell]
+        said = [f"{head}: {cell}" for head, cell in zip(HEADERS["claims"][1:], cells, strict=True) if cell]
         lines += textwrap.wrap(claim, WIDTH)
         lines += textwrap.wrap("; ".join(said), WIDTH, initial_indent="    ", subsequent_indent="    ")
     return "\n".join(lines)

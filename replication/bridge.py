@@ -31,11 +31,9 @@ import pandas as pd
 from faithlib.report.display import show_figure
 from faithlib.report.style import ROLES
 from faithlib.scores import one_of
-from replication import papers
-from replication.printed import tables_of
+from replication import WORDING, papers
 from replication.records import project_root
 from replication.tables import number, select
-from replication.wording import WORDING
 
 CHOICES, CAPTION = WORDING["bridge"]["choices"], WORDING["captions"]["bridge"]
 COLUMNS = ["claim", "choice", "what", "value", "difference"]
@@ -107,14 +105,13 @@ class Bridge:
         return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def bridges(paper, folder=None):
+def bridges(paper, folder):
     """The bridges of a paper of which ours has a value here; a step without one is unknown.
 
-    folder: results/<scale>/<paper>/tables, by default the committed one of the small scale. A step whose
-    choice is not one of CHOICES is a ValueError.
+    folder: results/<scale>/<paper>/tables. A step whose choice is not one of CHOICES is a ValueError.
     """
     entries = papers.layout(paper, "published/bridge.yaml") or []
-    listed = [of_entry(entry, paper, folder or tables_of(paper)) for entry in entries]
+    listed = [of_entry(entry, paper, folder) for entry in entries]
     return [one for one in listed if not np.isnan(one.ours)]
 
 

@@ -9,19 +9,15 @@ from pathlib import Path
 import pandas as pd
 
 from faithlib.report.display import beginning
+from faithlib.report.figures import guide, name_rows, panels, place, points
 from faithlib.report.markdown import fold, table, with_block
-from faithlib.report.style import dataset_title, labelled, model_title
-from faithlib.tasks.files import task_slug
+from faithlib.report.style import dataset_title, labelled, model_title, role, use_style
 from faithlib.tasks.table import TASKS
-from replication import papers, verdicts
+from replication import WORDING, papers, verdicts
 from replication.multiverse import COUNTS, summary
-from replication.records import Case, in_config, project_root, shown, slug
-from replication.seeds import level, planned
+from replication.records import Case, in_config, level, planned, project_root, shown, slug
 from replication.tables import counted, number, select
-from replication.verdicts import JOIN, sentence
-from replication.wording import WORDING
 
-WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
 BLOCK = "generated: verdicts"  # of a card, <!-- generated: verdicts --> to <!-- end -->
 ABOUT = "about_papers.csv"  # paper, text: a table of a study of metrics, for the cards of papers
 CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the README: the counts of a paper
@@ -29,12 +25,14 @@ CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the READ
 FINDING = re.compile(r"(<!-- finding: (\w+) \| (.+?) -->).*?(<!-- end -->)")
 BRIDGE = "bridge"  # the figure of what takes published values to ours, where a paper's report draws it
 LISTED, IN_A_ROW = 4, 40  # cases that a cell names, characters of those in the headline table
-HEADER, HEADLINE_HEADER = WORDING["headers"]["claims"], WORDING["headers"]["headline"]
 WHOLE = ("n_units", "most_units", "looks", "to_come", *COUNTS)
 NUMBERS = ("value", "ci_low", "ci_high", "published", "p_holm", *WHOLE)  # where "" is NaN
 KEYS = ["claim", "definition", "baseline", "headline"]
-SQUARES = WORDING["squares"]
+HEADERS, SQUARES = WORDING["headers"], WORDING["squares"]
 NO_RECORD = "🔲"
+SIZES = {"small": "small models", "base": "models of the papers' size"}
+SIZES_FILE = "figures/base/sizes.png"  # from the project's root
+UNSIZED = "No unit of the scale *base* has been computed: there is nothing to compare yet."
 
 
 def card_block(claims, headline=(), notes=(), before=(), first=()):
@@ -56,7 +54,9 @@ def card_block(claims, headline=(), notes=(), before=(), first=()):
     """
     judged = claims[claims.verdict != ""]
     if headline:
-        texts = [*first, answer(judged, headline), *before, headline_table(judged, headline)]
+        words = [row["verdict"] for _, row in of_headline(judged, headline) if row]
+        said = in_words(words, counted(len(headline), "headline claim"))
+        texts = [*first, said, *before, headline_table(judged, headline)]
         notes = [*notes, *looks_note(judged)]
     else:
         rows = judged[judged.definition == claims.definition.iloc[0]]
@@ -73,33 +73,22 @@ def of_headline(claims, headline):
     """
     pairs, claims = [], claims[claims.headline.astype(bool)]
     for one in headline:
-        rows = select(claims, definition=one.definition, baseline=one.baseline)
+        rows = select(claims, definition="paper", baseline=one.baseline)
         rows = rows[(rows.claim == one.claim) | rows.claim.str.startswith(f"{one.claim}, ")]
         pairs.append((one, rows.iloc[0].to_dict() if len(rows) else None))
     return pairs
 
 
-def answer(claims, headline):
-    """What became of the headline claims, in one sentence.
-
-    >>> from replication.papers import Headline
-    >>> answer(pd.DataFrame(columns=["claim", "definition", "baseline", "headline"]), (Headline("a", 0.01),))
-    'Of 1 headline claim none has a record yet.'
-    """
-    rows = [row for _, row in of_headline(claims, headline) if row]
-    claimed = counted(len(headline), "headline claim")
-    if not rows:
-        return f"Of {claimed} none has a record yet."
-    return in_words([row["verdict"] for row in rows], claimed)
-
-
 def in_words(words_of_claims, claimed):
-    """How many of some claims have which verdict.
+    """How many of some claims have which verdict, in one sentence.
 
     >>> in_words(["holds", "holds", "depends"], "3 claims")
     '**Of 3 claims, 2 hold and 1 depends on a choice.**'
+    >>> in_words([], "1 headline claim")
+    'Of 1 headline claim none has a record yet.'
     """
-    parts = _counted(words_of_claims)
+    if not (parts := _counted(words_of_claims)):
+        return f"Of {claimed} none has a record yet."
     listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
     return f"**Of {claimed}, {listed}.**"
 
@@ -134,7 +123,7 @@ def headline_table(claims, headline):
         verdict = SQUARES[row["verdict"]] + labelled(asked)
         on = _cases(row["cases"] or row["other_cases"], IN_A_ROW)
         rows.append([verdict, labelled(one.claim), _published(row), _ours(row), on])
-    return _filled(HEADLINE_HEADER, rows)
+    return _filled(HEADERS["headline"], rows)
 
 
 def _filled(header, rows):
@@ -157,18 +146,18 @@ def strip(claims, headline):
 
 def claims_table(claims):
     """The `claim_rows` as a table of Markdown without empty columns."""
-    return _filled(HEADER, claim_rows(claims))
+    return _filled(HEADERS["claims"], claim_rows(claims))
 
 
 def claim_rows(claims):
-    """Every claim beside what the paper published, ours and the verdict: cells, as HEADER names them.
+    """Every claim beside what the paper published, ours and the verdict: cells, as HEADERS names them.
 
     claims: DataFrame with the columns `replication.claims.CLAIMS`, and `p_holm` where the claims have one.
     """
     rows = []
     for (definition, baseline), part in claims.groupby(["definition", "baseline"], sort=False):
         if about := _about(definition, baseline, claims):
-            rows.append([f"*{about}*", *[""] * (len(HEADER) - 1)])
+            rows.append([f"*{about}*", *[""] * (len(HEADERS["claims"]) - 1)])
         rows += map(_cells, part.to_dict("records"))
     return rows
 
@@ -213,20 +202,18 @@ def _with_choices(claims, folder):
     if not path.is_file():
         return claims
     options = pd.read_csv(path, keep_default_na=False, dtype={"threshold": float})
-    main = options.drop_duplicates(key)
-    judged = options[options.verdict.isin([verdicts.HOLDS, verdicts.FAILS])]
-    others = judged.merge(main[[*key, "verdict"]], on=key, suffixes=("", "_main"))
-    others = others[others.verdict != others.verdict_main].drop_duplicates(key)
+    main = options.groupby(key).verdict.transform("first")
+    turned = options.verdict.isin([verdicts.HOLDS, verdicts.FAILS]) & (options.verdict != main)
+    others = options[turned].drop_duplicates(key)
     words = [f"{row.choice} {row.option} {number(float(row.value))}" for row in others.itertuples()]
-    claims = claims.merge(main[[*key, "threshold"]], on=key, how="left")
+    claims = claims.merge(options.drop_duplicates(key)[[*key, "threshold"]], on=key, how="left")
     return claims.merge(others[key].assign(otherwise=words), on=key, how="left")
 
 
 def _claimed(folder, headline):
     """[a paper's main claim, in its card's words, and what became of the headline claims that test it]."""
-    claims = papers.card(folder.name).claims
     tests = [f"*{labelled(one.claim)}*: {finding(row)}" for one, row in headline if one.main and row]
-    said = [f"**The claim.** {claim}" for claim in claims[:1]]
+    said = [f"**The claim.** {claim}" for claim in papers.card(folder.name).claims[:1]]
     return [*said, f"**Does it hold?** {' '.join(tests)}"] if tests else said
 
 
@@ -234,7 +221,7 @@ def _models(folder, records, headline):
     """[models and data of the headline claims, the paper's models that were not run]; [] if it lists none."""
     _, of_paper = in_config(folder.parents[1], "paper", folder.name)
     theirs = dict.fromkeys(model_title(slug(unit["model"])) for unit in of_paper.values())
-    named = [case for _, row in headline if row for case in row["cases"].split(JOIN)]
+    named = [case for _, row in headline if row for case in row["cases"].split(verdicts.JOIN)]
     datasets, tested = {re.split("[ :,]", case)[0] for case in named}, {}
     for case in (Case.of(record["params"]) for record in records if record["params"].get("model")):
         if case.dataset in datasets:
@@ -248,13 +235,12 @@ def _models(folder, records, headline):
 
 def _picture(folder):
     """[the figure of a card as Markdown]: how the published values become ours, else the one it names."""
-    drawn = folder.parents[2] / "figures" / folder.parent.name / folder.name
+    drawn = f"figures/{folder.parent.name}/{folder.name}"  # from the project's root
     captions = {BRIDGE: "Each step from our value to the published one"} | papers.captions(folder.name)
     for stem in (BRIDGE, papers.card(folder.name).figure):
-        if stem and (drawn / f"{stem}.png").is_file():
+        if stem and (folder.parents[2] / drawn / f"{stem}.png").is_file():
             name = max((name for name in captions if stem.startswith(name)), key=len)
-            place = (drawn / f"{stem}.png").relative_to(folder.parents[2]).as_posix()
-            return [f"![{beginning(captions[name])}](../../{place})"]
+            return [f"![{beginning(captions[name])}](../../{drawn}/{stem}.png)"]
     return []
 
 
@@ -301,7 +287,7 @@ def with_counts(text, folder):
 
     def cell(match):
         claims, headline = read_claims(folder / match[2] / "claims.csv"), papers.headline(match[2])
-        larger = read_claims(folder.with_name("base") / match[2] / "claims.csv")  # see `sizes`
+        larger = read_claims(folder.with_name("base") / match[2] / "claims.csv")  # see `of_sizes`
         if claims.empty:
             return f"{match[1]}not complete yet{match[3]}"
         said = strip(claims, headline) if headline else counts(claims)
@@ -344,7 +330,7 @@ def write_cards(scale="small"):
 
 def _cases(names, longest=math.inf):
     """Cases in words, a data set once with all its models; of many or long ones, how many they are."""
-    cases = names.split(JOIN) if names else []
+    cases = names.split(verdicts.JOIN) if names else []
     listed = ", ".join(cases)
     for _ in cases:
         listed = re.sub(r"(\S+) \(([^()]+)\), \1 \(", r"\1 (\2, ", listed)
@@ -378,8 +364,8 @@ def _untested(folder, records):
             names = dataset_title(case.dataset), model_title(case.model), case.variant
             absent.append(f"{', '.join(filter(None, names))} ({counted(missing, 'seed')} of {len(units)})")
     listed = {case.dataset for case in (*map(Case.of, (r["params"] for r in records)), *cases)}
-    others = [p["task"] for p in of_paper.values() if task_slug(p["task"]) not in listed]
-    others = ", ".join(map(dataset_title, dict.fromkeys(others)))
+    others = dict.fromkeys(case.dataset for case in map(Case.of, of_paper.values()))
+    others = ", ".join(dataset_title(name) for name in others if name not in listed)
     lines = [f"Listed in `{shown(path)}` and not yet run: {'; '.join(absent)}."] if absent else []
     return lines + ([f"Data sets of `{shown(whole)}` not yet run: {others}."] if others else [])
 
@@ -393,7 +379,7 @@ def _about(definition, baseline, claims):
 
 
 def _cells(row):
-    verdict = labelled(sentence(row)) + (", borderline" if row["borderline"] else "")
+    verdict = labelled(verdicts.sentence(row)) + (", borderline" if row["borderline"] else "")
     if row["failing_cases"] and row["quantifier"] == verdicts.ON_AVERAGE:
         verdict += f"; the estimate fails on {_cases(row['failing_cases'])}"
     p = row.get("p_holm", math.nan)
@@ -409,7 +395,7 @@ def _published(row):
     on = _cases(row["published_cases"])
     if math.isnan(row["published"]):
         return on
-    same = row["published_cases"].replace(", ", JOIN) == row["cases"]
+    same = row["published_cases"].replace(", ", verdicts.JOIN) == row["cases"]
     return number(row["published"]) + f" on {on}" * bool(on and not same)
 
 
@@ -417,7 +403,67 @@ def _ours(row):
     """The value and its interval, with the level where it is not 95 %; a case of m has Holm's first step."""
     if math.isnan(row["ci_low"]):
         return number(row["value"])
-    several = (row.get("quantifier") == verdicts.SOMEWHERE) * row["cases"].count(JOIN)
+    several = (row.get("quantifier") == verdicts.SOMEWHERE) * row["cases"].count(verdicts.JOIN)
     percent = 100 - 100 * (1 - level(max(1, row["looks"]))) / (1 + several)
     wider = f" ({percent:.4g} %)" if several or row["looks"] > 1 else ""
     return f"{number(row['value'])} [{number(row['ci_low'])}, {number(row['ci_high'])}]{wider}"
+
+
+# Does size matter? --------------------------------------------------------------------------------
+
+
+def of_sizes(root):
+    """{(citation, headline claim): {scale: its row of claims.csv, None without one}}, where base has claims.
+
+    root: of the project; a paper without headline claims takes no part.
+    """
+    rows = {}
+    for path in sorted((root / "results/base").glob("*/claims.csv")):
+        paper = path.parent.name
+        for scale in SIZES:
+            claims = read_claims(root / "results" / scale / paper / "claims.csv")
+            for one, row in of_headline(claims, papers.headline(paper)):
+                rows.setdefault((papers.card(paper).citation, one), {})[scale] = row
+    return rows
+
+
+def sizes(root):
+    """What a page says of both scales: a sentence, the figure where it was drawn, a table a paper.
+
+    UNSIZED without a record.
+    """
+    if not (found := of_sizes(root)):
+        return UNSIZED
+    texts, tables = [WORDING["captions"]["sizes"]], {}
+    if (root / SIZES_FILE).is_file():
+        texts.append(f"![Ours with a 95 % interval, small models and larger ones](../../{SIZES_FILE})")
+    for (paper, one), of in found.items():
+        said = [finding(row) if row else NO_RECORD for row in of.values()]
+        tables.setdefault(paper, []).append([labelled(one.claim), *said])
+    texts += [table([paper, *SIZES.values()], cells) for paper, cells in tables.items()]
+    return "\n\n".join(texts)
+
+
+def draw_sizes(root):
+    """The values of `of_sizes` with intervals, a panel a paper: a figure; None where there is nothing."""
+    rows = []
+    for (paper, one), of in of_sizes(root).items():
+        about = {"paper": paper, "row": labelled(one.claim)}
+        rows += [row | about | {"scale": scale} for scale, row in of.items() if row]
+    if not rows:
+        return None
+    found = pd.DataFrame(rows)
+    use_style()
+    heights = 0.4 + 0.3 * found.groupby("paper", sort=False).row.nunique().to_numpy()
+    small = role("reference", SIZES["small"]) | {"marker": "o", "hollow": True}
+    looks = {"small": small, "base": role("proposed", SIZES["base"]) | {"marker": "o"}}
+    grid = panels(found, ["paper"], 1, heights, names=str, left=3.2, sharex=False, sharey=False)
+    for axis, part in grid:
+        names = list(dict.fromkeys(part.row))
+        for shift, (scale, look) in zip((-0.15, 0.15), looks.items(), strict=True):
+            own = part[part.scale == scale]
+            points(axis, own, "value", place(own.row, names, shift), look, ("ci_low", "ci_high"))
+        guide(axis, 0)
+        name_rows(axis, names)
+    grid.name_axes("ours, in the unit of the claim")
+    return grid.finish(list(looks.values()))

@@ -16,7 +16,6 @@ from faithlib.statistics.base import FEWEST_UNITS, LEVEL, ROUNDING, direction, h
 from faithlib.statistics.intervals import EQUAL, Interval
 from replication import verdicts
 from replication.records import titles
-from replication.verdicts import ALPHA, Verdict, decide, judge, satisfies
 
 CASES = ["case", "value", "ci_low", "ci_high", "unit", "n_units", "p", "p_holm", "reason"]
 
@@ -29,7 +28,7 @@ def failing_cases(cases, relation=">", bound=0.0):
     ('babi-1',)
     """
     values = {name: case.value for name, case in cases.items() if not math.isnan(case.value)}
-    return tuple(name for name, value in values.items() if not satisfies(value, relation, bound))
+    return tuple(name for name, value in values.items() if not verdicts.satisfies(value, relation, bound))
 
 
 def case_table(cases, relation=">", bound=0.0):
@@ -73,15 +72,15 @@ def somewhere(cases, relation=">", bound=0.0):
     alone, cases = tested, cases | pooled(tested)
     tested, others = _split(cases)
     p = _pvalues(cases, relation, bound + direction(relation) * ROUNDING)
-    rejected = tuple(name for name, adjusted in _adjusted(p).items() if adjusted <= ALPHA)
+    rejected = tuple(name for name, adjusted in _adjusted(p).items() if adjusted <= verdicts.ALPHA)
     leading = min(tested, key=p.get)
-    words = {decide(*case.ends(), relation, bound) for case in tested.values()}
+    words = {verdicts.decide(*case.ends(), relation, bound) for case in tested.values()}
     word, reason = verdicts.HOLDS, ""
     if not rejected and not others and words == {verdicts.FAILS}:
         word = verdicts.FAILS
     elif not rejected:
         word, own = verdicts.UNDECIDED, alone[leading]
-        critical = t_quantile(1 - ALPHA / len(cases) / own.looks, own.df)
+        critical = t_quantile(1 - verdicts.ALPHA / len(cases) / own.looks, own.df)
         count = f"{len(cases)} comparison{'s' * (len(cases) > 1)}"
         reason = f"too few {own.unit}s for {count} (t must exceed {critical:.1f})"
     first_step = replace(tested[leading], looks=tested[leading].looks * len(cases))
@@ -139,12 +138,11 @@ def average(cases):
     most = max(len(case.components) for case in several)
     parts = [case.components + case.components[-1:] * (most - len(case.components)) for case in several]
     components = tuple(dict.fromkeys(map(_welch, zip(*parts, strict=True))))
-    value = float(np.mean([case.value for case in several]))
     unit = units.pop() if len(units) == 1 else "text"
     n_units = min(case.n_units for case in several)
     looks = max(case.looks for case in several)
     low, high = np.mean([case.limits for case in several], axis=0).tolist()
-    return Interval(value, unit, n_units, components, "average", limits=(low, high), looks=looks)
+    return Interval(_mean_value(cases), unit, n_units, components, "average", limits=(low, high), looks=looks)
 
 
 def steady(case):
@@ -191,10 +189,10 @@ def on_average(cases, relation=">", bound=0.0):
     >>> on_average(cases | {"multirc": seeds_interval([-0.6])}).text("MiniLM")
     'undecided (depends on data sets with fewer than 3 seeds; MiniLM, 3 seeds)'
     """
-    within, others = _split(cases)
-    if not within:
+    varying, _ = _split(cases)
+    if not varying:
         return _untested(cases, relation, bound)
-    units, varying = {case.unit for case in within.values()}, within
+    units = {case.unit for case in varying.values()}
     cases = {name: steady(case) if case.unit in units else case for name, case in cases.items()}
     within, others = _split(cases)
     mean, value = _mean(within), _mean_value(cases)
@@ -204,9 +202,9 @@ def on_average(cases, relation=">", bound=0.0):
     if above and below:
         sides = f"above on {_listed(above, varying)}, below on {_listed(below, varying)}"
         return replace(verdict, word=verdicts.DEPENDS, depends_on=("the data set",), reason=sides)
-    if judge(_mean(varying), relation, bound).word != verdict.word:
+    if verdicts.judge(_mean(varying), relation, bound).word != verdict.word:
         kind = "whose values are all equal"
-    elif others and satisfies(value, relation, bound) != satisfies(mean.value, relation, bound):
+    elif verdicts.satisfies(value, relation, bound) != verdicts.satisfies(mean.value, relation, bound):
         enough = any(case.unit == "seed" and case.n_units >= FEWEST_UNITS for case in others.values())
         few = mean.unit == "seed" and not enough
         kind = f"with fewer than {FEWEST_UNITS} seeds" if few else "without an interval"
@@ -230,10 +228,10 @@ def everywhere(cases, relation=">", bound=0.0):
     tested, _ = _split(cases)
     if not tested:
         return _untested(cases, relation, bound)
-    words = {name: decide(*case.ends(), relation, bound) for name, case in tested.items()}
+    words = {name: verdicts.decide(*case.ends(), relation, bound) for name, case in tested.items()}
     opposite = "<" if direction(relation) > 0 else ">"
     adjusted = _adjusted(_pvalues(tested, opposite, bound))
-    against = [name for name in tested if adjusted[name] <= ALPHA and words[name] == verdicts.FAILS]
+    against = [name for name in tested if adjusted[name] <= verdicts.ALPHA and words[name] == verdicts.FAILS]
     weakest = max(tested, key=lambda name: tested[name].pvalue(relation, bound))
     unshown = [name for name in cases if words.get(name) != verdicts.HOLDS]
     word = verdicts.FAILS if against else verdicts.UNDECIDED if unshown else verdicts.HOLDS
@@ -278,11 +276,9 @@ def _mean(cases):
 def _beyond(cases, bound):
     """Names of the cases wholly above and wholly below, after Holm (two-sided .05)."""
     adjusted = _adjusted({name: case.two_sided(bound) for name, case in cases.items()})
-    above, below = [], []
-    for name, case in cases.items():
-        if adjusted[name] <= 1 - LEVEL and case.exists and abs(case.value - bound) > ROUNDING:
-            (above if case.value > bound else below).append(name)
-    return above, below
+    clear = {name: case.value - bound for name, case in cases.items() if adjusted[name] <= 1 - LEVEL}
+    above = [name for name, distance in clear.items() if distance > ROUNDING]
+    return above, [name for name, distance in clear.items() if distance < -ROUNDING]
 
 
 def _listed(some, cases):
@@ -303,9 +299,8 @@ def _split(cases):
 
     Where any case has seeds as its unit, one model's interval over texts does not stand beside them.
     """
-    seeds = any(case.unit == "seed" for case in cases.values())
-    existing = {name: case for name, case in cases.items() if case.exists}
-    within = {name: case for name, case in existing.items() if case.unit == "seed" or not seeds}
+    texts = not any(case.unit == "seed" for case in cases.values())
+    within = {name: x for name, x in cases.items() if x.exists and (texts or x.unit == "seed")}
     return within, {name: case for name, case in cases.items() if name not in within}
 
 
@@ -331,13 +326,11 @@ def _verdict(decisive, cases, relation, bound, quantifier, **changes):
     about = {"units": tuple(case.n_units for case in within.values()), "cases": tuple(within)}
     about |= {"failing_cases": failing_cases(cases, relation, bound), "other_cases": tuple(others)}
     about["quantifier"] = quantifier if len(cases) > 1 else ""
-    return replace(judge(decisive, relation, bound), **about, **changes)
+    return replace(verdicts.judge(decisive, relation, bound), **about, **changes)
 
 
 def _untested(cases, relation, bound):
     """The verdict of cases none of which has an interval: measured and undecided, or not tested."""
-    reasons, value = dict.fromkeys(case.reason or "one model" for case in cases.values()), _mean_value(cases)
-    about = {"failing_cases": failing_cases(cases, relation, bound), "other_cases": tuple(cases)}
-    about |= {"reason": "; ".join(reasons) or "no record has what it needs", "relation": relation}
-    word = verdicts.UNTESTED if math.isnan(value) else verdicts.UNDECIDED
-    return Verdict(word, value, bound=bound, **about)
+    reasons = dict.fromkeys(case.reason or "one model" for case in cases.values())
+    reason = "; ".join(reasons) or "no record has what it needs"
+    return _verdict(Interval(_mean_value(cases), "", 0, reason=reason), cases, relation, bound, "")

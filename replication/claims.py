@@ -2,17 +2,18 @@
 
 A paper states each claim as a `Claim`: a sentence, one value a seed (and text) that is larger the more it
 supports the sentence, a relation to a threshold, the data sets that it is about (`on average`, `somewhere`,
-`everywhere`) and the same statistic of the published cells. `options.multiverse_tables` does the rest:
+`everywhere`) and the same statistic of the published cells. `multiverse_tables` does the rest:
 
 1. data sets × models that fail the gate are left out (`gates`);
 2. every data set gets the interval of its design (`intervals`);
 3. the verdict (`replication.cases`), only at the scales of `records.VERDICT_SCALES`;
 4. the published statistic, of exactly the data sets that ours has, never beside generated corpora;
-5. over the options of the choices that the paper leaves open (`replication.options`).
+5. over the options of the choices that the paper leaves open (`replication.multiverse`).
 """
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -22,14 +23,14 @@ from faithlib.statistics import direction, interval_from_table
 from faithlib.statistics.gates import gate_table
 from faithlib.tasks.table import TASKS, generated
 from replication import verdicts
-from replication.cards import WITHOUT_INTERVAL
 from replication.cases import behind, everywhere, on_average, somewhere
-from replication.multiverse import COUNTS
-from replication.records import VERDICT_SCALES, Case, slug, titles
-from replication.verdicts import JOIN, ROW, Verdict, at_least_half, within_margin
+from replication.multiverse import CHOICES, COUNTS, combinations, multiverse
+from replication.records import VERDICT_SCALES, Case, by_case, slug
 
-CLAIMS = ["claim", "model", "definition", "baseline", "headline", *ROW, *COUNTS, "at_least_half",
+CLAIMS = ["claim", "model", "definition", "baseline", "headline", *verdicts.ROW, *COUNTS, "at_least_half",
           "within_margin", "looks", "to_come", "device", "published", "published_cases"]  # fmt: skip
+WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
+UNGATED = ("data sets", "those below the gate as well")  # (choice, option) of `multiverse_tables`
 UNSAID = ("verdict", "reason", "depends_on", "not_shown_with", "shown_on", "failing_cases", "device")
 VALUES = ["dataset", "model", "seed", "value"]  # columns of a claim's values
 QUANTIFIERS = {"on average": on_average, "somewhere": somewhere, "everywhere": everywhere}
@@ -54,7 +55,6 @@ class Claim:
         baseline: random baseline that takes part, "none" where there is none.
         limits: range of the statistic.
         tested: whether it has a verdict; a ratio has none, as its numerator is tested.
-        variant: of the units that it is about.
         instance_of: the sentence of which this is the claim for one model; "" where it is that itself.
         rivals: where the statistic is the lead over the best of several others, {other: values of the lead
             over that one}; see `cases.behind`.
@@ -76,7 +76,6 @@ class Claim:
     baseline: str = "none"
     limits: tuple[float, float] = (-math.inf, math.inf)
     tested: bool = True
-    variant: str = ""
     instance_of: str = ""
     rivals: dict = field(default_factory=dict)
 
@@ -113,8 +112,8 @@ def intervals(claim, seeds=None):
 
     Args:
         claim: a Claim.
-        seeds: from `seeds.by_case`: how often each case was looked at. Of {Case: Interval} all count as often
-            as the one with the most looks.
+        seeds: from `records.by_case`: how often each case was looked at. Of {Case: Interval} all count as
+            often as the one with the most looks.
 
     Returns:
         {Case: Interval}, a case a data set and model. The random stream is named by data set, model and
@@ -127,7 +126,7 @@ def intervals(claim, seeds=None):
         return {name: replace(case, looks=looks) for name, case in claim.values.items()}
     by_case, values = {}, claim.values[claim.values.value.notna()].rename(columns={"example": "text"})
     for (dataset, model), part in values.groupby(["dataset", "model"], sort=False, observed=True):
-        case = Case(dataset, slug(model), claim.variant)
+        case = Case(dataset, slug(model))
         stream = (dataset, case.model, *claim.key)
         interval = interval_from_table(part, claim.design, stream, limits=claim.limits)
         by_case[case] = replace(interval, looks=seeds[case].looks if case in seeds else 1)
@@ -192,8 +191,7 @@ def accepted(values, gate):
     if gate is None or gate.empty:
         return values
     refused = gate[~gate.accepted.astype(bool)]
-    refused = set(zip(refused.dataset, refused.model.map(slug), strict=True))
-    for dataset, model in refused:
+    for dataset, model in set(zip(refused.dataset, refused.model.map(slug), strict=True)):
         if (out := values.dataset == dataset).any():
             values = values[~(out & (values.model.map(slug) == model))]
     return values
@@ -208,7 +206,7 @@ def of_accepted(claim, gate):
 
 
 def judged(claim, gate=None, seeds=None):
-    """(Verdict, {Case: Interval}) of a claim; gate: from `gates` or None, seeds: from `seeds.by_case`.
+    """(Verdict, {Case: Interval}) of a claim; gate: from `gates` or None, seeds: from `records.by_case`.
 
     It is "not tested" where no data set passes the gate; the value is then that of all, without an interval.
     """
@@ -218,7 +216,7 @@ def judged(claim, gate=None, seeds=None):
         every = intervals(claim)
         value = float(np.mean([case.value for case in every.values()])) if every else math.nan
         about = {"other_cases": tuple(every), "relation": claim.relation, "bound": claim.threshold}
-        return Verdict(verdicts.UNTESTED, value, reason="no data set passes the gate", **about), {}
+        return verdicts.Verdict(verdicts.UNTESTED, value, reason="no data set passes the gate", **about), {}
     verdict = QUANTIFIERS[claim.quantifier](cases, claim.relation, claim.threshold)
     if not claim.tested:
         return replace(verdict, word=verdicts.UNTESTED), cases
@@ -240,13 +238,13 @@ def rows(claim, scale, verdict, cases, over=None, card=None, seeds=None):
         scale: where it is none of `VERDICT_SCALES` there are numbers, no verdict and no published value.
         verdict, cases, over: from `judged`, and its Multiverse where it has options.
         card: the paper's `Card`, whose headline claims are asked two further questions.
-        seeds: from `seeds.by_case`.
+        seeds: from `records.by_case`.
 
     Returns:
         List of dicts. A claim on average whose interval leaves out data sets with one or two seeds has a
         second row, the mean of all data sets, without an interval or verdict.
     """
-    margins = {(h.claim, h.definition, h.baseline): h.margin for h in (card.headline if card else ())}
+    margins = {(one.claim, "paper", one.baseline): one.margin for one in (card.headline if card else ())}
     key = (claim.instance_of or claim.claim, claim.definition, claim.baseline)
     blank = dict.fromkeys(CLAIMS, "") | dict(zip(("claim", "definition", "baseline"), claim.key, strict=True))
     blank |= dict.fromkeys((*COUNTS, "looks", "to_come"), 0) | {"headline": False, "published": math.nan}
@@ -257,32 +255,27 @@ def rows(claim, scale, verdict, cases, over=None, card=None, seeds=None):
         first |= over.counts if over else {}
         first["published"], first["published_cases"] = published(claim, verdict, cases)
         if margin := margins.get(key):
-            first["within_margin"] = within_margin(verdict, margin)
+            first["within_margin"] = verdicts.within_margin(verdict, margin)
             loss_allowed = 0 < abs(claim.threshold) <= margin
             if claim.relation in (">", "<") and not loss_allowed:  # of an effect; others say there is none
-                first["at_least_half"] = at_least_half(verdict, first["published"])
+                first["at_least_half"] = verdicts.at_least_half(verdict, first["published"])
     else:
         first |= dict.fromkeys(UNSAID, "") | {"borderline": False}
     if math.isnan(verdict.value_all):
         return [first]
-    second = blank | Verdict(verdicts.UNTESTED, verdict.value_all).row() | {"verdict": ""}
-    second |= {"claim": f"{claim.claim} ({WITHOUT_INTERVAL})", "cases": JOIN.join(titles(cases).values())}
+    second = blank | verdicts.Verdict(verdicts.UNTESTED, verdict.value_all, cases=tuple(cases)).row()
+    second |= {"claim": f"{claim.claim} ({WITHOUT_INTERVAL})", "verdict": ""}
     return [first, second]
 
 
 def _seeds_of(claim, verdict, cases, seeds):
     """The columns looks, to_come (seeds that are planned and not computed) and device of a claim's row."""
     looks = max((cases[name].looks for name in verdict.cases if name in cases), default=1)
-    used, to_come = seeds.values(), 0
+    own, to_come = seeds.values(), 0
     if not isinstance(claim.values, dict):
-        used = [seeds[case] for case in verdict.cases if case in seeds]
-        to_come = sum(max(0, case.planned - case.seeds) for case in used)
-    return {"looks": looks, "to_come": to_come, "device": JOIN.join(sorted({case.device for case in used}))}
-
-
-def stated(claims, scale):
-    """Those with a row: all where there are verdicts ("not tested" without values), else with values."""
-    return [claim for claim in claims if scale in VERDICT_SCALES or len(claim.values)]
+        own = [seeds[case] for case in verdict.cases if case in seeds]
+        to_come = sum(max(0, case.planned - case.seeds) for case in own)
+    return {"looks": looks, "to_come": to_come, "device": verdicts.JOIN.join(sorted({x.device for x in own}))}
 
 
 def published(claim, verdict, cases):
@@ -302,6 +295,91 @@ def published(claim, verdict, cases):
     if lacking := [dataset for dataset, x in zip(datasets, printed, strict=True) if math.isnan(x)]:
         return math.nan, f"none for {', '.join(lacking)}"
     if claim.quantifier == "everywhere":
-        worst = min(printed, key=lambda value: direction(claim.relation) * value)
-        return worst, datasets[printed.index(worst)]
+        return min(zip(printed, datasets, strict=True), key=lambda of: direction(claim.relation) * of[0])
     return float(np.mean(printed)), ", ".join(datasets)
+
+
+# Tables -------------------------------------------------------------------------------------------
+
+
+def multiverse_tables(state, card, scale, gate=None, seeds=None):
+    """claims.csv and choices.csv: each claim as in the main setting and with the options of each choice.
+
+    Options vary one at a time; their `combinations` are looked at where there are verdicts. There a claim
+    without values is "not tested"; elsewhere it has no row.
+
+    Args:
+        state: function that returns the claims of the main setting, and with `state(<choice>=<option>, ...)`
+            those of these choices changed; keywords are choices with "_" for " ". A claim that the option
+            leaves as it is, or does not have, is not counted. None where no record has the option: it is
+            "not tested", for all claims; a claim with `values={}` for that claim alone.
+        card: the paper's `Card`: `choices` and `headline`.
+        scale: its name.
+        gate: from `gates`; where it refuses a data set, UNGATED is an option too.
+        seeds: from `records.seeds`.
+
+    Returns:
+        (claims, choices): DataFrames with the columns CLAIMS, and those of `replication.multiverse.CHOICES`
+        with definition and baseline behind the claim; verdicts are "" at quick.
+    """
+    main = state()
+    counted = {} if seeds is None else by_case(seeds)
+
+    @cache
+    def changed(*options):
+        names = {choice.replace(" ", "_"): option for choice, option in options}
+        there = state(**names) if options else main
+        if there is None:
+            there = [replace(claim, values={}) for claim in main]
+        return {claim.key: claim for claim in there}
+
+    found, options_of = [], []
+    for claim in [each for each in main if scale in VERDICT_SCALES or len(each.values)]:
+        one, cases = judged(claim, gate, counted)
+        kept = of_accepted(claim, gate)
+        options = {}
+        names = [(choice, option) for choice, (_, *others) in card.choices.items() for option in others]
+        for name in names if len(claim.values) else ():
+            other = changed(name).get(claim.key, claim)
+            if isinstance(other.values, dict) and not other.values:
+                options[name] = verdicts.Verdict(verdicts.UNTESTED, reason="no records")
+            elif len(other.values) and not _same(claim, other):
+                options[name] = judged(other, gate, counted)[0]
+        if 0 < len(kept.values) < len(claim.values):
+            every = judged(claim, None, counted)[0]
+            if (every.value, every.low, every.high) != (one.value, one.low, one.high):
+                options[UNGATED] = every
+        over = None
+        if options:
+            grid = _grid(claim, options, changed, gate, counted) if scale in VERDICT_SCALES else {}
+            over = multiverse(claim.claim, one, options, grid)
+            options_of.append(over.table.assign(definition=claim.definition, baseline=claim.baseline))
+        found += rows(kept, scale, one, cases, over, card, counted)
+    columns = [CHOICES[0], "definition", "baseline", *CHOICES[1:]]
+    listed = pd.concat(options_of)[columns] if options_of else pd.DataFrame(columns=columns)
+    if scale not in VERDICT_SCALES:
+        listed = listed.assign(verdict="")
+    return pd.DataFrame(found, columns=CLAIMS), listed.reset_index(drop=True)
+
+
+def _grid(claim, options, changed, gate, seeds):
+    """{cell: Verdict} of `combinations`, but for cells that differ in no value from one of fewer options."""
+    cells, grid, looked_at = combinations(options), {}, {}
+    for cell in ((), *((name,) for name in options), *cells) if cells else ():
+        other = changed(*(name for name in cell if name != UNGATED)).get(claim.key)
+        own_gate = None if UNGATED in cell else gate
+        if other is None or not len(other.values):
+            grid[cell] = verdicts.Verdict(verdicts.UNTESTED, reason="no records")
+            continue
+        looked_at[frozenset(cell)] = taken = of_accepted(other, own_gate)
+        fewer = (looked_at.get(frozenset(cell) - {name}) for name in cell)
+        if len(cell) > 1 and not any(x is not None and _same(x, taken) for x in fewer):
+            grid[cell] = judged(other, own_gate, seeds)[0]
+    return {cell: verdict for cell, verdict in grid.items() if len(cell) > 1}
+
+
+def _same(claim, other):
+    one, two = claim.values, other.values
+    if isinstance(one, dict) or isinstance(two, dict):
+        return repr(one) == repr(two)
+    return np.array_equal(one.value.to_numpy(float), two.value.to_numpy(float), equal_nan=True)

@@ -30,14 +30,13 @@ class Headline:
     Attributes:
         claim: its sentence, as `claims.Claim` has it.
         margin: what counts as no difference, for two one-sided tests; None where the statistic is no effect.
-        baseline, definition: of the claim.
+        baseline: of the claim.
         main: whether it tests the first of the card's `claims`.
     """
 
     claim: str
     margin: float | None = None
     baseline: str = "none"
-    definition: str = "paper"
     main: bool = False
 
 
@@ -58,8 +57,7 @@ class Card:
         hours: () -> {(data set, model): hours} that the paper prints for one unit, where it prints any.
         choices: {choice: (main option, other options ...)}, what the paper leaves open, fixed before the run.
         models: those of another kind than its tasks that it takes as well.
-        minutes, memory: by scale, what a unit asks of a cluster (MiB) where it is not what the scale's config
-            says.
+        minutes: by scale, what a unit asks of a cluster where it is not what the scale's config says.
         beside: {parameter: kind of model} of the parameters that name a further model of a unit; "" is none,
             and what begins with ENDPOINT is asked over the network.
         headline: the `Headline`s, at most eight, frozen before a scale's first unit.
@@ -84,7 +82,6 @@ class Card:
     choices: dict = field(default_factory=dict)
     models: tuple[str, ...] = ()
     minutes: dict = field(default_factory=dict)
-    memory: dict = field(default_factory=dict)
     beside: dict = field(default_factory=dict)
     zeros: Sequence[str] = ()
     headline: tuple = ()

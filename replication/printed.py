@@ -1,4 +1,6 @@
-"""The papers' tables as the papers print them, with ours beside each number: layouts are data, one drawer.
+"""The papers' tables as the papers print them, with ours beside each number, and how far both agree.
+
+Layouts are data, and there is one drawer.
 
 `notebooks/<paper>/published/layout.yaml` says of each table which columns of its CSV are rows and columns of
 the page, and which column of our tables stands beside the published value:
@@ -23,7 +25,7 @@ of `over` of which no cell has the flag `without`; it stands beside a printed on
 prints none. `unlike` lists data sets of which ours is another metric.
 """
 
-import math
+import warnings
 from dataclasses import dataclass, field
 from html import escape
 from itertools import groupby
@@ -31,22 +33,24 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.stats import DegenerateDataWarning, bootstrap, spearmanr
 
 from faithlib.report.display import show_figure
 from faithlib.report.io import CSV_FLOAT, save_figure
 from faithlib.report.style import MOST, labelled
 from faithlib.tasks.table import TASKS
-from replication import papers
+from replication import WORDING, papers
 from replication.claims import accepted
 from replication.records import project_root, slug
 from replication.tables import select
-from replication.wording import WORDING
 
 MARKS = WORDING["marks"]
 DERIVED = ("printed", "agreement", "bridge")  # a report's tables about published numbers, made of the others
 GREY = "#767676"
 DEFINITION = "definition"
 AVERAGE = "average"
+LEAST = 5  # cells; fewer have an agreement and no interval
+RESAMPLES = 999
 
 
 @dataclass(frozen=True)
@@ -87,8 +91,7 @@ def layouts(paper):
     """The layouts of a paper's tables, by name; {} of what has none, such as a study of our own."""
     content = papers.layout(paper, "published/layout.yaml") or {"tables": {}}
     models = content.get("stands_for", {})
-    tables = content["tables"]
-    return {name: Layout(paper, name, stands_for=models, **entry) for name, entry in tables.items()}
+    return {name: Layout(paper, name, stands_for=models, **of) for name, of in content["tables"].items()}
 
 
 def published(layout):
@@ -151,9 +154,8 @@ def ours(layout, folder=None):
     table["model"] = table.own_model.map(lambda name: layout.stands_for.get(name, [name]))
     table = table.explode("model")  # where a layout has no models, one of equal rows is kept below
     table["ours"] *= spec.get("times", 1)
-    keys = [key for key in layout.keys if key in table]
-    table = table.drop_duplicates([*keys, DEFINITION])
-    return table[[*keys, DEFINITION, "own_model", "ours", "accepted"]].dropna(subset="ours")
+    keys = [*(key for key in layout.keys if key in table), DEFINITION]
+    return table.drop_duplicates(keys)[[*keys, "own_model", "ours", "accepted"]].dropna(subset="ours")
 
 
 def cells(layout, folder=None):
@@ -166,10 +168,9 @@ def cells(layout, folder=None):
     """
     if layout.mean_of:
         return _averages(layout, folder)
-    known, own = published(layout), ours(layout, folder)
-    definitions = layout.ours.get("definitions", [""])
-    known = known.merge(pd.DataFrame({DEFINITION: definitions}), "cross")
-    table = known.merge(own, "left")  # by the keys that ours has
+    own = ours(layout, folder)
+    definitions = pd.DataFrame({DEFINITION: layout.ours.get("definitions", [""])})
+    table = published(layout).merge(definitions, "cross").merge(own, "left")  # by the keys that ours has
     table["accepted"] = table.accepted.astype("boolean").fillna(True).astype(bool)
     table["published"] = table.pop("published")
     if "dataset" in table:
@@ -213,8 +214,8 @@ def _parts(columns, most):
     [[('bert', 'ns'), ('bert', 'nc')], [('gpt', 'ns'), ('gpt', 'nc')]]
     """
     together = [list(part) for _, part in groupby(columns, key=lambda column: column[0])]
-    least, size = math.ceil(len(columns) / most), max(map(len, together))
-    names = max(1, min(most // size, math.ceil(len(columns) / least / size)))
+    least, size = -(-len(columns) // most), max(map(len, together))
+    names = max(1, min(most // size, -(-len(columns) // (least * size))))
     names = names if least > 1 else len(together)
     return [sum(together[i : i + names], []) for i in range(0, len(together), names)]
 
@@ -328,3 +329,70 @@ def _cell(layout, part):
 def _words(name):
     """A name of a table in words, as HTML."""
     return escape(labelled(str(name)).replace("_", " "))
+
+
+# Agreement ----------------------------------------------------------------------------------------
+
+
+def agreement(paper: str, folder: Path | None = None) -> pd.DataFrame:
+    """Spearman's correlation, share of ordered pairs and ratio of levels of each table of a paper.
+
+    Cells of models at chance and of another metric take no part. The interval is a percentile bootstrap over
+    cells, which are not independent: cells of a data set share their model. Arguments as of `ours`.
+
+    Returns:
+        A row a table and definition: cells that count, of all that the paper prints, at_chance; spearman;
+        pairs, the share of published pairs that differ in the layout's `pairs` only and come out the same way
+        (ties one half); level, mean of ours / mean of published; each with _low and _high.
+    """
+    rows = []
+    for layout in layouts(paper).values():
+        others = [key for key in layout.keys if key != layout.pairs]  # all keys where nothing is compared
+        for definition, part in cells(layout, folder).groupby(DEFINITION, sort=False):
+            counted = part[part.ours.notna() & part.published.notna() & (part.mark == "")]
+            row = {"paper": paper, "table": layout.number, "definition": definition, "cells": len(counted)}
+            row |= {"of": int(part.printed.notna().sum()), "at_chance": int((part.mark == "†").sum())}
+            group = counted.groupby(others, sort=False).ngroup() if others else np.zeros(len(counted))
+            values = counted.published.to_numpy(float), counted.ours.to_numpy(float), np.asarray(group)
+            for name, statistic in STATISTICS.items():
+                row[name], row[f"{name}_low"], row[f"{name}_high"] = _with_interval(statistic, values)
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def same_order(published, ours, group):
+    """The share of pairs of a group whose order is the same, of those that differ in the published value.
+
+    All are (cells,) arrays. Pairs equal in ours count one half; NaN without a pair.
+
+    >>> same_order(np.array([1, 2, 3]), np.array([1, 3, 2]), np.array([0, 0, 0])).round(3)
+    np.float64(0.667)
+    """
+    first, second = np.triu_indices(len(published), 1)
+    pairs = (group[first] == group[second]) & (published[first] != published[second])
+    first, second = first[pairs], second[pairs]
+    same = np.sign(published[first] - published[second]) * np.sign(ours[first] - ours[second])
+    return ((same + 1) / 2).mean() if len(same) else np.nan
+
+
+def _with_interval(statistic, values):
+    """(value, low, high); NaN where it has none."""
+    settings = {"paired": True, "vectorized": False, "method": "percentile", "n_resamples": RESAMPLES}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateDataWarning)  # cells, or a resample, that are all equal
+        value = statistic(*values) if len(values[0]) > 1 else np.nan
+        if len(values[0]) < LEAST or np.isnan(value):
+            return value, np.nan, np.nan
+        resampled = bootstrap(values, statistic, **settings, rng=0).bootstrap_distribution
+    return value, *np.nanquantile(resampled, [0.025, 0.975])
+
+
+def _spearman(published, ours, group):
+    return spearmanr(published, ours).statistic
+
+
+def _level(published, ours, group):
+    return ours.mean() / published.mean() if published.mean() > 0 else np.nan
+
+
+STATISTICS = {"spearman": _spearman, "pairs": same_order, "level": _level}

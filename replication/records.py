@@ -1,4 +1,4 @@
-"""Units of papers: named, expanded from a config, told apart, read together by reports; nothing loads torch.
+"""Units of papers: named, expanded from a config, told apart, read together, counted; nothing loads torch.
 
 A unit is one task, model, seed and, where it departs from the main setting, a named variant. Its record is
 `<unit>.json`, written last, and beside it `<unit>.parquet` (values per example) and `<unit>.<table>.parquet`:
@@ -31,14 +31,17 @@ from typing import NamedTuple
 import pandas as pd
 
 from faithlib import plugins
+from faithlib.statistics.base import FEWEST_UNITS, LEVEL
 from faithlib.store import listed, project_root, read_record, shown
 from faithlib.tasks.files import task_slug
+from replication.papers import Card
 
 PLACES = ("scale", "data_dir", "model_dir", "results_dir", "checkpoint_dir", "device")  # where, not what
 HOW = ("workers",)  # parameters that change no value
 VARIANT = r"(?=[0-9]|.*-)[A-Za-z0-9_-]+"  # never the name of a table, which is an identifier
 VERDICT_SCALES = ("small", "base", "paper")  # others have numbers, and no verdict on a published claim
 RESERVED = ("archive", "benchmarks")  # folders of results/ that are no scale's
+SEEDS = ["dataset", "model", "variant", "seeds", "planned", "looks", "level", "device", "torch"]
 
 
 Folder = pathlib.Path | str
@@ -143,14 +146,14 @@ def expand(scale, defaults, row):
 def differences(old, new):
     """What tells the parameters of two units apart: a list of texts such as "epochs=3, not 5".
 
-    Parameters that change no value (HOW) are passed over, and so is one that only one of them has and that is
-    empty there, as records older than a parameter lack it.
+    Parameters that change no value (PLACES, HOW) are passed over, and so is one that only one of them has and
+    that is empty there, as records older than a parameter lack it.
     """
     changed = []
     for name in dict.fromkeys([*old, *new]):
         values = [of[name] for of in (old, new) if name in of]
         same = values[0] == values[1] if len(values) > 1 else values[0] in ("", [])
-        if not same and name not in HOW:
+        if not same and name not in (*PLACES, *HOW):
             has, wanted = (repr(of[name]) if name in of else "unknown" for of in (old, new))
             changed.append(f"{name}={has}, not {wanted}")
     return changed
@@ -262,8 +265,7 @@ def load(
         if variants is not None and params.get("variant", "") not in variants:
             of_variants.append(unit)
             continue
-        asked = {key: value for key, value in units[unit].items() if key not in PLACES}
-        if changed := departures(params, asked):
+        if changed := departures(params, units[unit]):
             print(f"Unit {unit} is not what {shown(config)} asks for: {listed(changed)}.")
             unasked.append(unit)
         files = params.get("plugins", [])
@@ -338,3 +340,64 @@ def _tables(folder, records, ending):
         if (file := f"{record['unit']}{ending}") in record["files"]:
             tables.append(pd.read_parquet(folder / file).assign(**names))
     return tables
+
+
+# Seeds --------------------------------------------------------------------------------------------
+
+
+def level(looks):
+    """The level of an interval that is looked at several times (Bonferroni).
+
+    >>> level(1), level(2)
+    (0.95, 0.975)
+    """
+    return 1 - (1 - LEVEL) / looks
+
+
+def seeds(records: list[dict], card: Card, scale: str, results_dir: Folder = "results") -> pd.DataFrame:
+    """The seeds of each case, and what a verdict on it may count with: a DataFrame with the columns SEEDS.
+
+    seeds, planned: numbers of seeds with a record, and of those in the scale's config (0 without one). looks:
+    number of times that a verdict on the case is drawn with another number of seeds, planned ones included.
+    level: of each interval, 1 - .05 / looks. device, torch: where its units ran.
+
+    Raises:
+        ValueError: where there are verdicts, a case with units of two devices or two versions of torch, and
+            one that had a verdict with fewer seeds, which the card does not say.
+    """
+    last = project_root() / results_dir / scale / card.name / "tables" / "seeds.csv"  # of the last report
+    before = by_case(pd.read_csv(last, keep_default_na=False)) if last.is_file() else {}
+    listed = planned(card.name, scale, results_dir)
+    rows = []
+    for case, places in grouped((record["params"], record["provenance"]) for record in records).items():
+        name = " ".join(filter(None, case))
+        declared = card.looks.get(scale, {}).get(name, ())
+        computed = {(place["device"], place["versions"]["torch"]) for place in places}
+        if scale in VERDICT_SCALES:
+            _check_seeds(name, len(places), computed, declared, before[case].seeds if case in before else 0)
+        device, torch = (", ".join(sorted(set(names))) for names in zip(*computed, strict=True))
+        looks = max(1, len(declared))
+        rows.append((*case[:3], len(places), len(listed.get(case, ())), looks, level(looks), device, torch))
+    return pd.DataFrame(rows, columns=SEEDS)
+
+
+def by_case(table):
+    """{Case: its row} of a table of `seeds`."""
+    return {Case(row.dataset, row.model, row.variant): row for row in table.itertuples()}
+
+
+def _check_seeds(name, count, computed, declared, before):
+    """Raise ValueError for a case that mixes places, and for a look that is not declared."""
+    if len({(device, torch.partition("+")[0]) for device, torch in computed}) > 1:  # 2.13.0+cpu is 2.13.0
+        places = "; ".join(f"{device}, torch {torch}" for device, torch in sorted(computed))
+        fix = "compute those of one of them again, or give them a variant"
+        raise ValueError(f"{name}: its seeds ran on different devices or versions of torch ({places}): {fix}")
+    if before >= FEWEST_UNITS and before != count and before not in declared:
+        fix = f"add {before} to `looks` in the card, which widens its intervals"
+        raise ValueError(f"{name}: its last verdicts had {before} seeds, now there are {count}: {fix}")
+
+
+def planned(paper, scale, results_dir="results"):
+    """{Case: [unit]} of the scale's config; {} without one."""
+    _, units = in_config(results_dir, scale, paper)
+    return grouped((parameters, unit) for unit, parameters in units.items())

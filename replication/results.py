@@ -25,7 +25,7 @@ from faithlib.store import digest, listed, project_root, read_record, shown
 from faithlib.tasks.files import is_path
 from replication import records
 from replication.parameters import check
-from replication.records import PLACES, check_scale, design, differences, load, load_tables, slug, unit_name
+from replication.records import check_scale, design, differences, load, load_tables, seeds, slug, unit_name
 
 FETCHED = ("model", "judge", "vectors")  # parameters that name what `make fetch` puts into model_dir
 
@@ -99,14 +99,12 @@ class Run:
 
     def _spent(self):
         """When and where the unit was finished, and what it took: what differs when it is run again."""
-        return {
-            "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "seconds": round(time.monotonic() - self.started + self.earlier, 1),
-            "cpu_seconds": round(store.cpu_seconds() - self.cpu + self.earlier_cpu, 1),
-            **({"longest_training": round(self.longest, 1)} if self.longest else {}),
-            **provenance.peak_memory(self.device),
-            "host": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        }
+        spent = {"finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+        spent["seconds"] = round(time.monotonic() - self.started + self.earlier, 1)
+        spent["cpu_seconds"] = round(store.cpu_seconds() - self.cpu + self.earlier_cpu, 1)
+        spent |= {"longest_training": round(self.longest, 1)} if self.longest else {}
+        host = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+        return spent | provenance.peak_memory(self.device) | {"host": host}
 
     def save(self, metrics, values, excluded=(), provenance=None, volatile=None, design=None, **tables):
         """Write the record, as `records` describes it; see `store.save_record`. The path of its JSON.
@@ -162,8 +160,7 @@ def start(paper: str, parameters: dict) -> Run:
         ValueError: a parameter that the notebook does not have or that is out of its range, or other
             parameters than those of the record that has this unit's name.
     """
-    from faithlib.models import placement
-    from faithlib.models.precision import resolve
+    from faithlib.models import placement, precision
 
     settings = {name: value for name, value in parameters.items() if _is_parameter(name, value)}
     plugins.load(settings.get("plugins", []), project_root())
@@ -174,14 +171,14 @@ def start(paper: str, parameters: dict) -> Run:
     device = placement.existing(placement.best() if device == "auto" else device)
     dtype = settings.get("dtype", "float32")
     one_of("dtype", dtype, (*options.DTYPES, "auto"))
-    dtype = str(resolve(dtype, device)).removeprefix("torch.") if dtype == "auto" else dtype
+    dtype = str(precision.resolve(dtype, device)).removeprefix("torch.") if dtype == "auto" else dtype
     unit = unit_name(settings["task"], settings["model"], seed, settings.get("variant", ""))
     notebook = project_root() / "notebooks" / paper / "experiment.ipynb"
     if notebook.is_file():
         check(os.path.relpath(notebook), settings, "; if cells ran before, run it again from the top")
     root = project_root() / settings["results_dir"]
     folder, kept = (place / scale / paper for place in (root, root.parent / "checkpoints"))
-    params = copy.deepcopy({name: value for name, value in settings.items() if name not in PLACES})
+    params = copy.deepcopy({name: value for name, value in settings.items() if name not in records.PLACES})
     path = folder / f"{unit}.json"
     if existing(path, params):
         print(f"{shown(path)} is there, with these parameters: computed again, it is replaced if it differs.")

@@ -24,7 +24,6 @@ ON_AVERAGE, SOMEWHERE, EVERYWHERE = "on average", "somewhere", "everywhere"  # o
 ROW = ["verdict", "reason", "depends_on", "not_shown_with", "shown_on", "failing_cases", "value", "ci_low",
        "ci_high", "unit", "n_units", "most_units", "cases", "other_cases", "quantifier",
        "borderline"]  # columns of claims.csv that a verdict fills  # fmt: skip
-FIELDS = {"verdict": "word", "ci_low": "low", "ci_high": "high"}  # of a Verdict, where called otherwise
 
 
 @dataclass(frozen=True)
@@ -79,26 +78,21 @@ class Verdict:
     def __post_init__(self):
         one_of("verdict", self.word, WORDS)
 
-    @property
-    def n_units(self):
-        """Units of the case that has the fewest; 0 where no case has an interval."""
-        return min(self.units, default=0)
-
-    @property
-    def most_units(self):
-        """As `n_units`, of the case that has the most."""
-        return max(self.units, default=0)
-
     def text(self, model=""):
         """The verdict as a sentence: see `sentence`."""
         return sentence(self.row() | {"model": model})
 
     def row(self):
-        """The columns of claims.csv that a verdict fills: {column: value}, cases by their titles."""
+        """The columns of claims.csv that a verdict fills: {column: value}, cases by their titles.
+
+        n_units, most_units: of the case that has the fewest, and the most; 0 where no case has an interval.
+        """
         title = titles((*self.cases, *self.other_cases, *self.failing_cases))
+        fields = vars(self) | {"verdict": self.word, "ci_low": self.low, "ci_high": self.high}
+        fields |= {"n_units": min(self.units, default=0), "most_units": max(self.units, default=0)}
         row = {}
         for column in ROW:
-            value = getattr(self, FIELDS.get(column, column))
+            value = fields[column]
             row[column] = JOIN.join(title.get(x, x) for x in value) if isinstance(value, tuple) else value
         return row
 

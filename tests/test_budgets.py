@@ -25,7 +25,7 @@ BUDGETS = {
     "faithlib/study": 2_069,
     "faithlib/tasks": 976,
     "faithlib/training": 809,
-    "replication": 2_075,  # 11 of them: where a verdict is not shown, the data sets of each model
+    "replication": 2_000,
     "notebooks/attributions": 132,
     "notebooks/fmm": 701,
     "notebooks/ground_truth_2": 1_700,  # 8 of them: models of a trial in processes, from a folder

@@ -107,7 +107,7 @@ def read_paper(name, entry, scale, paths, asked):
             except (ValueError, OSError) as error:
                 raise ValueError(f"{name}: {unit}: {error}") from None
             entries[unit] = parameters
-    memory, minutes = (getattr(card, key).get(scale, asked[key]) for key in ("memory", "minutes"))
+    memory, minutes = asked["memory"], card.minutes.get(scale, asked["minutes"])
     gpu = paths["device"].startswith("cuda") if "device" in paths else asked["gpu"]
     return Paper(card, experiment, report, entries, memory, minutes, gpu, asked["gpus"], missing)
 

@@ -19,7 +19,7 @@ from faithlib.models.places import BUILT, locate
 from faithlib.store import listed
 from faithlib.tasks.files import is_path
 from faithlib.tasks.table import TASKS
-from replication.records import PLACES, departures
+from replication.records import departures
 
 INDEX = "model.safetensors.index.json"  # names the files of weights where there are several
 FOLDERS = ("data_dir", "model_dir")
@@ -74,8 +74,7 @@ def is_done(record, parameters):
         there = json.loads(record.read_text(encoding="utf-8"))["params"]
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    wanted = {name: value for name, value in parameters.items() if name not in PLACES}
-    return not departures(there, wanted)
+    return not departures(there, parameters)
 
 
 def lacks(card, parameters, fetch, data_dir="", model_dir=""):

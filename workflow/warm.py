@@ -30,7 +30,7 @@ IMPORTED = (
     "execute", "papermill", "ipykernel.kernelapp", "matplotlib_inline.backend_inline", "seaborn", "datasets",
     "transformers.models.bert.modeling_bert", "transformers.models.llama.modeling_llama",
     "faithlib.metrics.masf", "faithlib.metrics.plausibility", "faithlib.metrics.recursion",
-    "faithlib.metrics.soft_causal", "replication.choices", "faithlib.training.roar",
+    "faithlib.metrics.soft_causal", "replication.multiverse", "faithlib.training.roar",
     "faithlib.training.salience", "faithlib.report.display", "faithlib.study",
 )  # fmt: skip
 

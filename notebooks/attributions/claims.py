@@ -8,8 +8,7 @@ from faithlib.attributions.registry import described
 from faithlib.tasks.table import generated
 from notebooks.attributions.card import CARD
 from replication import results
-from replication.claims import Claim, gates
-from replication.options import multiverse_tables
+from replication.claims import Claim, gates, multiverse_tables
 from replication.tables import metric_rows, select
 
 KNOWN = "known exactly"  # the baseline: what a random order has is computed, not drawn
@@ -27,7 +26,7 @@ def claims(
     model may have others: claims about them are rows of their own.
 
     Returns:
-        (claims, choices), as `replication.options.multiverse_tables`; value: the mean difference of AUPRC.
+        (claims, choices), as `replication.claims.multiverse_tables`; value: the mean difference of AUPRC.
     """
     gate = gates(select(metric_rows(records), split="test"), "macro_f1")
     design = results.design(records)

@@ -20,8 +20,7 @@ from notebooks.fmm.areas import SST, areas, of_correct, published_roar
 from notebooks.fmm.card import CARD, OPTIONS
 from notebooks.fmm.tables import MASKED, PLAIN, PUBLISHED_MODEL, SIGNIFICANT, measure_order, published_areas
 from replication.cases import difference
-from replication.claims import Claim, accepted, long
-from replication.options import multiverse_tables
+from replication.claims import Claim, accepted, long, multiverse_tables
 from replication.records import Case
 from replication.tables import select
 
@@ -55,7 +54,7 @@ def claims(
     seeds: pd.DataFrame | None = None,
     epochs: pd.DataFrame | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """claims.csv and choices.csv, as `replication.options.multiverse_tables` returns them.
+    """claims.csv and choices.csv, as `replication.claims.multiverse_tables` returns them.
 
     Args:
         scores: from `tables.scores`.

@@ -23,8 +23,7 @@ from notebooks.noiser.card import CARD
 from notebooks.noiser.ratios import BASELINES, MAIN, NOISER, leads, log_ratios, long, soft_units, units
 from notebooks.noiser.tables import PAPER, PRINTED_AS, TOPS, task_columns, with_facts
 from replication import papers
-from replication.claims import Claim
-from replication.options import multiverse_tables
+from replication.claims import Claim, multiverse_tables
 from replication.tables import select
 
 SETTING = CARD.main_setting()
@@ -48,7 +47,7 @@ def claims(
         scale: without verdicts where it is none of `VERDICT_SCALES`.
 
     Returns:
-        (claims, choices), as `replication.options.multiverse_tables`. A claim without anything to compare has
+        (claims, choices), as `replication.claims.multiverse_tables`. A claim without anything to compare has
         no row.
     """
     others = [task_columns(with_facts(t, values)) if len(t) else t for t in (answers, parts, evidence)]

@@ -23,8 +23,7 @@ from notebooks.recursive_roar.card import CARD
 from notebooks.recursive_roar.tables import PAPER, SAME_TEXTS, UNITS, complete_curves, main, one_form, setting
 from replication import papers
 from replication.cases import CASES, case_table, difference
-from replication.claims import Claim, accepted, intervals, long, of_accepted
-from replication.options import multiverse_tables
+from replication.claims import Claim, accepted, intervals, long, multiverse_tables, of_accepted
 from replication.records import Case, titles
 from replication.tables import select, unit_columns
 
@@ -46,7 +45,7 @@ def claims(
     shares: pd.DataFrame | None = None,
     seeds: pd.DataFrame | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """claims.csv and choices.csv, as `replication.options.multiverse_tables` returns them.
+    """claims.csv and choices.csv, as `replication.claims.multiverse_tables` returns them.
 
     Args:
         points: from `tables.points`.

@@ -19,8 +19,7 @@ from notebooks.saloss import tables
 from notebooks.saloss.card import CARD, FLIPS, PAPER_GRID
 from replication import papers, results
 from replication.cases import average
-from replication.claims import Claim, gates, intervals, long
-from replication.options import multiverse_tables
+from replication.claims import Claim, gates, intervals, long, multiverse_tables
 from replication.records import Case
 from replication.tables import metric_rows, select
 
@@ -44,7 +43,7 @@ def claims(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Every claim with its verdict, and with the options of each choice that the paper leaves open.
 
-    (claims, choices), as `replication.options.multiverse_tables`; no random baseline takes part.
+    (claims, choices), as `replication.claims.multiverse_tables`; no random baseline takes part.
     """
     statements_at = partial(statements, records, values)
     return multiverse_tables(statements_at, CARD, scale, gate_of(records), seeds)

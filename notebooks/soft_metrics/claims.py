@@ -17,8 +17,7 @@ from faithlib.statistics import FEWEST_UNITS
 from notebooks.soft_metrics.card import CARD
 from notebooks.soft_metrics.tables import HARD, METRICS, PAPER, aopc, preferences, with_option
 from replication import papers, results
-from replication.claims import Claim, accepted, gates, linearised, long
-from replication.options import multiverse_tables
+from replication.claims import Claim, accepted, gates, linearised, long, multiverse_tables
 from replication.tables import groups, metric_rows, select
 
 BASELINES = ("normal", "matched")
@@ -54,7 +53,7 @@ def claims(
     smaller advantage of soft against the matched baseline, which is no claim of the paper.
 
     Returns:
-        (claims, choices), as `replication.options.multiverse_tables`. value: a difference of mean
+        (claims, choices), as `replication.claims.multiverse_tables`. value: a difference of mean
         diagnosticities, a share of cases (b) or a difference of standard deviations (d), such that more
         supports the claim.
     """

@@ -6,7 +6,7 @@ import pytest
 from sample.units import ROOT, ReachedTraining
 
 from faithlib.training import fine_tuning as training
-from replication.options import multiverse_tables
+from replication.claims import multiverse_tables
 
 
 @pytest.fixture(autouse=True)

@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 
 from replication import papers, results
-from replication.cards import WITHOUT_INTERVAL, read_claims
-from replication.claims import CLAIMS
+from replication.cards import read_claims
+from replication.claims import CLAIMS, UNGATED, WITHOUT_INTERVAL
 from replication.multiverse import CELLS, CROSS
-from replication.options import UNGATED
 from replication.verdicts import JOIN, UNDECIDED, UNTESTED
 
 ROOT = results.project_root()

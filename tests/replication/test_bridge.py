@@ -45,7 +45,7 @@ def test_a_wrong_step_is_one_line_and_what_has_no_value_is_unknown(paper):
 @pytest.mark.parametrize("paper", FIVE)
 def test_every_step_of_a_committed_bridge_has_a_value(paper):
     given = yaml.safe_load((papers.FOLDER / paper / "published/bridge.yaml").read_text())
-    found = bridge.bridges(paper)
+    found = bridge.bridges(paper, papers.FOLDER.parent / "results/small" / paper / "tables")
     assert [one.claim for one in found] == [entry["claim"] for entry in given]
     assert [len(one.steps) for one in found] == [len(entry["steps"]) for entry in given]
     assert not any(np.isnan(one.published) for one in found)

@@ -290,7 +290,7 @@ def test_headline_claims_stand_first_and_all_others_in_a_fold():
     ]
     assert block.index("Computed in 3 units.") > block.index("| *Definition released* |  |  |  |  |")
     assert cards.strip(headline_claims(), HEADLINE) == "🟩⬜🟧🔲"
-    assert cards.answer(headline_claims()[:0], HEADLINE) == "Of 4 headline claims none has a record yet."
+    assert "\nOf 4 headline claims none has a record yet.\n" in card_block(headline_claims()[:0], HEADLINE)
 
 
 def test_a_card_says_what_turns_a_verdict_and_where_the_paper_fails_its_own_claim(tmp_path):

@@ -104,7 +104,7 @@ def test_on_average_lists_cases_that_fail():
 def test_on_average_names_the_range_of_seeds():
     five = seeds_interval([0.1, 0.11, 0.12, 0.09, 0.13])
     found = cases.on_average({"sst": UP, "agnews": five})
-    assert found.text() == "holds (3–5 seeds)" and found.n_units == 3
+    assert found.text() == "holds (3–5 seeds)" and found.row()["n_units"] == 3
 
 
 def test_single_seeds_take_no_part_in_the_interval_but_can_change_the_sign():

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
-from replication.choices import COLOURS, options_figure, verdicts
+from replication.multiverse import COLOURS, options_figure, verdicts
 from replication.verdicts import UNTESTED, WORDS
 
 ROWS = [

@@ -9,7 +9,7 @@ from wrong import refused
 
 from faithlib import statistics
 from replication import claims
-from replication.claims import CLAIMS, Claim, intervals, judged, stated
+from replication.claims import CLAIMS, Claim, intervals, judged
 from replication.records import Case, titles
 from replication.verdicts import sentence
 
@@ -198,4 +198,3 @@ def test_bad_claims_are_told():
     refused("quantifier='often' is unknown: use 'on average', 'somewh", claim, SST, quantifier="often")
     refused("no column example", claim, SST, design="crossed")
     assert sentence(rows(claim(SST[:0]), "small")[0]) == "not tested (no record has what it needs)"
-    assert stated([claim(SST[:0])], "small") and not stated([claim(SST[:0])], "quick")

@@ -8,10 +8,9 @@ from sample.statistics import AG, SST
 from sample.statistics import seeds_of as seeds
 
 from replication import claims
-from replication.claims import Claim
+from replication.claims import UNGATED, Claim
+from replication.claims import multiverse_tables as over_card
 from replication.multiverse import summary
-from replication.options import UNGATED
-from replication.options import multiverse_tables as over_card
 from replication.verdicts import sentence
 
 
@@ -48,6 +47,8 @@ def test_choices_say_how_many_options_agree():
     assert listed.verdict.tolist() == ["holds", "holds", "does not hold"]
     found, listed = multiverse_tables(state, choices, "quick")
     assert set(listed.verdict) == {""} and set(found.verdict) == {""}
+    rows = [len(multiverse_tables(lambda: [claim(SST[:0])], {}, scale)[0]) for scale in ("small", "quick")]
+    assert rows == [1, 0]  # without values
 
 
 def test_the_gate_is_a_choice_where_it_refuses_a_data_set():

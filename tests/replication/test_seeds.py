@@ -8,7 +8,7 @@ import pytest
 from sample.statistics import rows
 
 from faithlib.statistics import seeds_interval
-from replication import seeds
+from replication import records
 from replication.claims import Claim
 from replication.verdicts import sentence
 
@@ -28,7 +28,6 @@ def record(seed, device="cpu", torch="2.13.0+cpu", variant=""):
 def project(tmp_path, monkeypatch):
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "small.yaml").write_text(CONFIG, encoding="utf-8")
-    monkeypatch.setattr("replication.seeds.project_root", lambda: tmp_path)
     monkeypatch.setattr("replication.records.project_root", lambda: tmp_path)
     return tmp_path
 
@@ -36,12 +35,12 @@ def project(tmp_path, monkeypatch):
 def last(project, count):
     path = project / "results/small/fmm/tables/seeds.csv"
     path.parent.mkdir(parents=True)
-    rows = pd.DataFrame([("sst", "bert", "", count)], columns=seeds.SEEDS[:4])
-    rows.reindex(columns=seeds.SEEDS, fill_value=0).to_csv(path, index=False)
+    rows = pd.DataFrame([("sst", "bert", "", count)], columns=records.SEEDS[:4])
+    rows.reindex(columns=records.SEEDS, fill_value=0).to_csv(path, index=False)
 
 
 def test_a_case_has_its_seeds_planned_ones_and_looks(project):
-    found = seeds.table([record(s) for s in (0, 1, 2)], CARD, "small").to_dict("records")
+    found = records.seeds([record(s) for s in (0, 1, 2)], CARD, "small").to_dict("records")
     expected = ("sst", "bert", "", 3, 5, 2, pytest.approx(0.975), "cpu", "2.13.0+cpu")
     assert tuple(found[0].values()) == expected and len(found) == 1
 
@@ -50,19 +49,19 @@ def test_a_case_has_its_seeds_planned_ones_and_looks(project):
 def test_a_case_mixes_neither_devices_nor_versions_of_torch(project, other):
     mixed = [record(0), record(1, **other)]
     with pytest.raises(ValueError, match="sst bert: its seeds ran on different devices"):
-        seeds.table(mixed, CARD, "small")
-    assert len(seeds.table(mixed, CARD, "quick")) == 1  # no verdict there
-    assert len(seeds.table([record(0), record(1, variant="on-gpu", **other)], CARD, "small")) == 2
+        records.seeds(mixed, CARD, "small")
+    assert len(records.seeds(mixed, CARD, "quick")) == 1  # no verdict there
+    assert len(records.seeds([record(0), record(1, variant="on-gpu", **other)], CARD, "small")) == 2
 
 
 def test_a_look_that_no_card_declares_is_refused(project):
     five = [record(s) for s in range(5)]
     last(project, 3)
-    assert seeds.table(five, CARD, "small").seeds.tolist() == [5]
+    assert records.seeds(five, CARD, "small").seeds.tolist() == [5]
     undeclared = SimpleNamespace(name="fmm", looks={})
     with pytest.raises(ValueError, match="last verdicts had 3 seeds, now there are 5: add 3"):
-        seeds.table(five, undeclared, "small")
-    assert len(seeds.table(five[:3], undeclared, "small")) == 1
+        records.seeds(five, undeclared, "small")
+    assert len(records.seeds(five[:3], undeclared, "small")) == 1
 
 
 def test_a_verdict_after_two_looks_has_the_wider_interval_and_says_what_is_to_come():
@@ -70,8 +69,8 @@ def test_a_verdict_after_two_looks_has_the_wider_interval_and_says_what_is_to_co
         {"dataset": "sst", "model": "org/bert", "seed": range(3), "value": [0.03, 0.05, 0.07]}
     )
     claim = Claim("A above B", values, "seeds")
-    table = pd.DataFrame([("sst", "bert", "", 3, 5, 2, 0.975, "cpu", "2.13.0")], columns=seeds.SEEDS)
-    known = seeds.by_case(table)
+    table = pd.DataFrame([("sst", "bert", "", 3, 5, 2, 0.975, "cpu", "2.13.0")], columns=records.SEEDS)
+    known = records.by_case(table)
     once, twice = (rows(claim, "small", seeds=given)[0] for given in ({}, known))
     interval = seeds_interval([0.03, 0.05, 0.07])
     assert (once["ci_low"], once["ci_high"]) == interval.ends() and once["verdict"] == "holds"

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
-from replication import papers, sizes
+from replication import cards, papers
 from replication.cards import NO_RECORD, WHOLE, with_counts
 from replication.claims import CLAIMS
 
@@ -21,7 +21,7 @@ def root(tmp_path):
         numbers = {"value": 0.2 + shift, "ci_low": 0.1 + shift, "ci_high": 0.3 + shift}
         about = ROW | numbers | {"verdict": verdict, "model": scale}
         rows = [
-            about | {"claim": one.claim, "definition": one.definition, "baseline": one.baseline}
+            about | {"claim": one.claim, "definition": "paper", "baseline": one.baseline}
             for i, one in enumerate(HEADLINE)
             if i != lacks
         ]
@@ -33,13 +33,13 @@ def root(tmp_path):
 
 def test_without_a_record_of_base_one_sentence_says_so_and_nothing_is_drawn(root):
     (root / "results/base/saloss/claims.csv").unlink()
-    assert sizes.section(root) == sizes.NONE and sizes.draw(root) is None and sizes.beside(root) == {}
+    assert cards.sizes(root) == cards.UNSIZED and not (cards.draw_sizes(root) or cards.of_sizes(root))
     text = with_counts(README, root / "results/small")
     assert text == f"| <!-- verdicts: saloss -->{'🟩' * len(HEADLINE)}<!-- end --> |"
 
 
 def test_claims_of_both_scales_stand_side_by_side(root):
-    text = sizes.section(root)
+    text = cards.sizes(root)
     first, second = [line for line in text.splitlines() if line.startswith("| ")][2:4]
     assert (
         "🟩 **Holds**" in first
@@ -56,7 +56,7 @@ def test_claims_of_both_scales_stand_side_by_side(root):
 
 
 def test_the_figure_has_a_mark_a_claim_and_scale(root):
-    figure = sizes.draw(root)
+    figure = cards.draw_sizes(root)
     (axis,) = figure.axes
     marks = [line for line in axis.lines if line.get_marker() == "o"]
     assert [len(line.get_xdata()) for line in marks] == [len(HEADLINE), len(HEADLINE) - 1]
