@@ -16,7 +16,6 @@ import pandas as pd
 
 from faithlib.attributions import registry as attributions
 from faithlib.metrics import registry
-from faithlib.study.measure import numbers
 from notebooks.ground_truth_2 import tables
 from notebooks.ground_truth_2.worst_case import CORE
 from replication import results
@@ -103,6 +102,7 @@ def score(metric=None, attribution=None, better="higher", seed=0, output="out", 
 
 def _entry(metric, better):
     """The `entries.Entry` of one's own metric, or of a registered one; its values are checked."""
+    from faithlib.study.measure import numbers
     from notebooks.ground_truth_2.measure.entries import Entry
 
     name, function = (metric, None) if isinstance(metric, str) else (metric.__name__, metric)
