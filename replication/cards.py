@@ -119,7 +119,7 @@ def headline_table(claims, headline):
             opposite = row["value"] * row["published"] < 0
             asked += "; opposite sign" if opposite else "; less than half the published"
         if row["published"] < threshold:
-            asked += "; the paper's own number contradicts it"
+            asked += "; the paper's own number for these data sets contradicts it"
         verdict = SQUARES[row["verdict"]] + labelled(asked)
         on = _cases(row["cases"] or row["other_cases"], IN_A_ROW)
         rows.append([verdict, labelled(one.claim), _published(row), _ours(row), on])

@@ -124,7 +124,7 @@ SETTINGS = {  # numbers of the cards that are no results: years, sizes, rules of
     "ground_truth_2": "2022 1 2 3 4 5 6 7 20 .005 .50 .70 95% .55",
     "noiser": "2025 260000 135",
     "recursive_roar": "2022 36 1500 1666 549367",
-    "saloss": "2021 88 22",
+    "saloss": "2021 88 13 26",
     "soft_metrics": "2023 18 256",
 }
 
@@ -176,7 +176,7 @@ def test_empty_columns_are_left_out_and_holms_p_has_one():
     nan = float("nan")
     table = pd.DataFrame([row("A", "holds", published=nan, p_holm=p) for p in (0.0301, 1e-5, nan)])
     lines = cards.claims_table(table).splitlines()
-    assert lines[0] == "| claim | verdict | ours, 95 % interval | data | p, Holm |"
+    assert lines[0] == "| claim | verdict | ours, 95 % interval | data | p, Holm (holds up to .025) |"
     assert lines[2].endswith("| 0.030 |") and lines[4].endswith("|  |")
     assert lines[3].endswith("| &lt; 0.001 |")
 
@@ -216,10 +216,10 @@ def test_a_card_keeps_what_is_around_its_block(tmp_path, monkeypatch):
     monkeypatch.setattr(cards, "project_root", lambda: tmp_path)
     assert cards.write_cards() == ["fmm"] == cards.write_cards()
     text = card.read_text()
-    assert "| p, Holm |" not in text
+    assert "| p, Holm (holds up to .025) |" not in text
     pd.DataFrame([row("A", "holds", p_holm=0.02)]).to_csv(folder / "claims.csv", index=False)
     cards.write_cards()
-    assert "| p, Holm |" in card.read_text() and "| 0.020 |" in card.read_text()
+    assert "| p, Holm (holds up to .025) |" in card.read_text() and "| 0.020 |" in card.read_text()
     assert text.startswith("# Title") and text.endswith("after\n") and "+0.200 [+0.100, +0.300]" in text
 
 
@@ -305,4 +305,4 @@ def test_a_card_says_what_turns_a_verdict_and_where_the_paper_fails_its_own_clai
     assert "ties" not in cards.finding(b)
     table = cards.headline_table(pd.DataFrame([a, b]), HEADLINE[:2])
     assert "depends on ties; opposite sign |" in table
-    assert "holds; the paper's own number contradicts it |" in table
+    assert "holds; the paper's own number for these data sets contradicts it |" in table
