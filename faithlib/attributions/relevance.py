@@ -5,6 +5,7 @@ written as the gradient of an expression with the same value, in which some fact
 """
 
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import torch
 from torch import nn
@@ -120,10 +121,6 @@ def attention(module, query, key, value, mask, scaling=None, constant=False, **_
     return output.transpose(1, 2).contiguous(), weights
 
 
-def _constant_attention(*args, **kwargs):
-    return attention(*args, **kwargs, constant=True)
-
-
-for _name, _function in zip(NAMES, (attention, _constant_attention), strict=True):
+for _name, _function in zip(NAMES, (attention, partial(attention, constant=True)), strict=True):
     AttentionInterface.register(_name, _function)
     AttentionMaskInterface.register(_name, eager_mask)
