@@ -3,8 +3,7 @@
 WORDING is what pages and figures say of verdicts and published numbers: `words.toml`, by what it is of.
 """
 
+import tomllib
 from pathlib import Path
 
-from faithlib.registry import read_rows
-
-WORDING = dict(read_rows(Path(__file__).with_name("words.toml")))
+WORDING = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))

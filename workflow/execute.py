@@ -251,12 +251,12 @@ def finished(notebook, parameters):
     values = defaults(notebook) | parameters
     if not {"task", "model", "seed", "scale", "results_dir"} <= set(values):
         return None
-    from replication import results
+    from replication import records, results
 
     unit = results.unit_name(values["task"], values["model"], values["seed"], values.get("variant", ""))
     folder = results.project_root() / values["results_dir"] / values["scale"] / Path(notebook).parent.name
     path = folder / f"{unit}.json"
-    wanted = {name: value for name, value in values.items() if name not in results.PLACES}
+    wanted = {name: value for name, value in values.items() if name not in records.PLACES}
     if (record := results.existing(path, wanted)) is None:
         return None
     then, now = record["provenance"].get("own", {}), results.own_files(wanted)

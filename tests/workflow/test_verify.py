@@ -184,7 +184,7 @@ def test_a_card_and_the_readme_say_what_the_claims_say(tmp_path, monkeypatch):
     card.parent.mkdir(parents=True)
     first = papers.card("fmm").headline[0]
     claim = dict.fromkeys(CLAIMS, "") | {"claim": first.claim, "headline": True, "verdict": "holds"}
-    claim |= {"definition": first.definition, "baseline": first.baseline, "looks": 1, "n_units": 3}
+    claim |= {"definition": "paper", "baseline": first.baseline, "looks": 1, "n_units": 3}
     claim |= {"value": 0.2, "ci_low": 0.1, "ci_high": 0.3, "published": 0.3, "published_cases": "cola"}
     claim |= {"borderline": False, **dict.fromkeys(cards.COUNTS, 0)}
     pd.DataFrame([claim]).to_csv(folder / "claims.csv", index=False)
