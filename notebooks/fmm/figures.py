@@ -21,7 +21,9 @@ from replication.papers import layout
 from replication.tables import in_order
 
 ROLES = {MASKED: "proposed", PLAIN: "usual", "all/masked": "third", "half/unmasked": "fourth"}
-ROLES |= {"half/masked": "fifth", "none/masked": "reference"}  # the others of the ablation look alike
+ROLES |= {"half/masked": "fifth", "none/masked": "reference"}
+ROLES |= {"all/both": "third", "all/unmasked": "third", "none/both": "reference"}
+MARKERS = {"all/both": "<", "all/unmasked": ">", "none/both": "h"}  # of those that share a colour
 COPIES = {"unmasked": "unmasked texts", "masked": "masked texts"}
 KINDS = {"absolute": "absolute", "signed": "signed"}  # of attributions: panels, and what they are called
 P_LIMITS = (0, 0.2)  # p-values of the darkest and of the lightest colour
@@ -205,7 +207,8 @@ def _grey(grid, at_chance):
 
 
 def _look(strategy):
-    return role(ROLES.get(strategy, "fourth"), strategy_title(strategy))
+    own = role(ROLES[strategy], strategy_title(strategy))
+    return own | {"marker": MARKERS.get(strategy, own["marker"])}
 
 
 def _rows(table, keys):
