@@ -193,13 +193,13 @@ def _study(parts, estimate, progress):
     if len(parts) == 1:
         return replace(studies[0], estimate=estimate)
     values = pd.concat([study.values for study in studies], ignore_index=True)
-    joint, values, told = _table(parts, values, rows, areas, at_chance)
+    joint, values, remarked = _table(parts, values, rows, areas, at_chance)
     return replace(
         studies[0],
         table=joint,
         values=values,
         model_name=", ".join(part.name for part in parts),
-        notes=[*notes, *told],
+        notes=[*notes, *remarked],
         parts=tuple(studies),
         estimate=estimate,
     )
@@ -217,7 +217,7 @@ def _of_model(part, measured, rows, at_chance, notes):
     flat = {name: sum(map(_is_flat, s, encodings)) for name, s in measured.scores.items()}
     label_names, target_names, predicted = remarks.in_words(part)
     p = part.inputs.target_probabilities([forward.unchanged(e) for e in encodings], rows)
-    of_texts, values, told = _table([part], values, rows, [areas], at_chance, flat)
+    of_texts, values, remarked = _table([part], values, rows, [areas], at_chance, flat)
     return Study(
         table=of_texts,
         values=values,
@@ -227,7 +227,7 @@ def _of_model(part, measured, rows, at_chance, notes):
         texts=texts,
         tokens=[part.model.tokens(*of) for of in zip(encodings, *written, strict=True)],
         model_name=part.name,
-        notes=[*notes, *told],
+        notes=[*notes, *remarked],
         labels=None if part.labels is None else part.labels[rows],
         predicted=[predicted[i] for i in rows] if isinstance(predicted, list) else predicted[rows],
         label_names=label_names,

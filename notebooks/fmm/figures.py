@@ -20,9 +20,9 @@ from notebooks.fmm.tables import MASKED, PLAIN, STRATEGIES, strategy_title, vari
 from replication.papers import layout
 from replication.tables import in_order
 
-ROLES = {MASKED: "proposed", PLAIN: "usual", "all/masked": "third", "half/unmasked": "fourth"}
-ROLES |= {"half/masked": "fifth", "none/masked": "reference"}
-ROLES |= {"all/both": "third", "all/unmasked": "third", "none/both": "reference"}
+ROLES = {MASKED: "proposed", "half/unmasked": "fourth", "half/masked": "fifth", PLAIN: "usual"}
+ROLES |= dict.fromkeys(("all/masked", "all/both", "all/unmasked"), "third")
+ROLES |= dict.fromkeys(("none/masked", "none/both"), "reference")
 MARKERS = {"all/both": "<", "all/unmasked": ">", "none/both": "h"}  # of those that share a colour
 COPIES = {"unmasked": "unmasked texts", "masked": "masked texts"}
 KINDS = {"absolute": "absolute", "signed": "signed"}  # of attributions: panels, and what they are called
@@ -207,8 +207,8 @@ def _grey(grid, at_chance):
 
 
 def _look(strategy):
-    own = role(ROLES[strategy], strategy_title(strategy))
-    return own | {"marker": MARKERS.get(strategy, own["marker"])}
+    look = role(ROLES[strategy], strategy_title(strategy))
+    return look | {"marker": MARKERS.get(strategy, look["marker"])}
 
 
 def _rows(table, keys):
