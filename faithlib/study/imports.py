@@ -54,7 +54,7 @@ def align(scores, texts, model, targets=None, texts_b=None, encodings=None):
         raise ValueError(f"scores are of type {type(scores).__name__}: give {{name: scores of all texts}}")
     texts = list(texts)
     pairs = [list(texts_b)] if texts_b is not None and any(texts_b) else []
-    whole = model.encode(texts, *pairs)
+    whole = model.encode(texts, *pairs) if scores else []
     used = whole if encodings is None else encodings
     about = texts, model, whole, used, targets
     return {name: _Aligner(name, *about).rows(results) for name, results in scores.items()}

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from faithlib import attributions, scores
+from faithlib import attributions
 from faithlib.engine import batching, operators
 from faithlib.metrics.inputs import Inputs
 from faithlib.models import placement
-from faithlib.study import chunks, imports, masked, plan
+from faithlib.study import chunks, classes, imports, masked, plan
 from faithlib.study import targets as explained
-from faithlib.study.data import Texts, labels
+from faithlib.study.data import Texts
 from faithlib.study.methods import Methods, unused
 
 
@@ -78,7 +78,7 @@ def prepare(model, name, texts, wanted, asked):
         raise ValueError(f"resume={str(asked.resume)!r}: {model.name} has offloaded weights: drop resume")
     encodings, cut = texts.encode(model, asked.long_texts)
     batching.check_budget(asked.budget, [len(e.ids) for e in encodings])
-    of_texts = None if hasattr(model, "prefix") else labels(texts, model)
+    of_texts = None if hasattr(model, "prefix") else classes.labels(texts, model)
     attributions.check(wanted.names or ["random_uniform"], model, **asked.settings)
     for setting in unused(wanted.names, asked.settings):
         print(f"{setting}={asked.settings[setting]!r}: no attribution of {', '.join(wanted.order)} takes it")
@@ -87,9 +87,10 @@ def prepare(model, name, texts, wanted, asked):
         asked = replace(asked, operator=operators.Operator(model, "resample", "", unigrams, stream))
     elif getattr(asked.operator, "model", model) is not model:
         raise ValueError(f"operator is of another model than {model.name}: give its name, operator='mask'")
-    targets = _targets(model, texts, encodings, asked)
+    targets = explained.resolve(model, texts, encodings, asked.targets, asked.contrast, blank=asked.blank)
     explained.check(targets, wanted.names)
-    aligned = _aligned(model, texts, wanted, encodings, targets)
+    about = texts.column("text"), model, targets.first, texts.column("text_b")
+    aligned = imports.align(wanted.scores, *about, encodings)
     evidence, masking = texts.column("evidence"), masked.masking(model, texts.validation, of_texts)
     inputs = _inputs(model, encodings, targets, evidence, asked, masking)
     chosen = plan.chosen(asked.metrics, inputs)
@@ -111,28 +112,12 @@ def usual(model):
     return "zero" if operators.takes_factor(model) else ""
 
 
-def _targets(model, texts, encodings, asked, predicted=None):
-    """The targets, of which None is what the model predicts."""
-    return explained.resolve(model, texts, encodings, asked.targets, asked.contrast, predicted, asked.blank)
-
-
 def _inputs(model, encodings, targets, evidence, asked, masking, cache=None):
     """What metrics are given."""
-    seed = asked.settings["seed"]
     return Inputs(
-        model, encodings, targets.first, evidence, seed, cache, targets.answers, targets.contrast, masking,
-        asked.operator, usual(model),
+        model, encodings, targets.first, evidence, asked.settings["seed"], cache, targets.answers,
+        targets.contrast, masking, asked.operator, usual(model),
     )  # fmt: skip
-
-
-def _aligned(model, texts, wanted, encodings, targets):
-    """Scores from elsewhere on the model's tokens: {name: [(tokens,)]}."""
-    if not wanted.scores:
-        return {}
-    pairs = texts.column("text_b")
-    aligned = imports.align(wanted.scores, texts.column("text"), model, targets.first, pairs, encodings)
-    scores.check_scores(encodings, aligned)
-    return aligned
 
 
 def check_metrics(parts):
@@ -148,16 +133,25 @@ def check_metrics(parts):
 
 def predict(part):
     """(the part with what its model predicts, which is explained unless targets are given, its estimate)."""
-    model, encodings, asked, cache = part.model, part.encodings, part.asked, part.inputs.cache
+    model, texts, encodings, asked, cache = (
+        part.model,
+        part.texts,
+        part.encodings,
+        part.asked,
+        part.inputs.cache,
+    )
     with batching.limited(model, asked.budget):
         per_token = plan.seconds_per_token(model, encodings, cache)
         predicted = explained.predictions(model, encodings, cache)
-    targets = _targets(model, part.texts, encodings, asked, predicted)
+    targets = explained.resolve(
+        model, texts, encodings, asked.targets, asked.contrast, predicted, asked.blank
+    )
+    about = texts.column("text"), model, targets.first, texts.column("text_b")
     part = replace(
         part,
         targets=targets,
         predicted=predicted,
-        aligned=_aligned(model, part.texts, part.wanted, encodings, targets),  # of several outputs, the right
+        aligned=imports.align(part.wanted.scores, *about, encodings),  # of several outputs, the right
         inputs=_inputs(model, encodings, targets, part.inputs.evidence, asked, part.inputs.masking, cache),
         weights=None if asked.resume is None else chunks.told(model),
     )

@@ -6,7 +6,7 @@ import numpy as np
 
 from faithlib.metrics.plausibility import evidence_tokens, without_evidence
 from faithlib.study import targets as explained
-from faithlib.study.data import class_names, taken_as
+from faithlib.study.classes import class_names, taken_as
 
 GAP = 0.1  # of what the target changes by: a larger gap of integrated gradients is noted
 

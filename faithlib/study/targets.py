@@ -12,7 +12,7 @@ from faithlib.attributions import segments
 from faithlib.engine import forward
 from faithlib.metrics.inputs import followed
 from faithlib.models.causal import CausalLM
-from faithlib.study.data import class_names, class_of
+from faithlib.study.classes import class_names, class_of
 from faithlib.tasks.columns import is_blank
 
 OPENING = "([{“‘«„‹¿¡$€£¥#"

@@ -10,7 +10,7 @@ import tiny
 from wrong import refused
 
 from faithlib import load_data
-from faithlib.study import data, evaluate
+from faithlib.study import classes, data, evaluate
 
 ROWS = {"text": ["the plot", "boring"], "label": [0, 2]}
 
@@ -56,7 +56,7 @@ def test_what_is_loaded_has_a_name_and_classes():
 def test_labels_that_are_numbers_count_from_0(classifier):
     texts = data.read(loaded({"test": pd.DataFrame(ROWS)}, ("0", "1", "2", "3")))
     with pytest.raises(ValueError, match="labels up to 3, tiny-bert has the classes 0 to 2: number the cla"):
-        data.labels(texts, classifier)
+        classes.labels(texts, classifier)
 
 
 def test_classes_that_are_called_by_numbers():
@@ -64,13 +64,13 @@ def test_classes_that_are_called_by_numbers():
     stars.model.config.id2label = {0: "1", 1: "2", 2: "3"}
     texts = data.read(loaded({"test": pd.DataFrame(ROWS)}, ("0", "1", "2")))
     told = r"label of row 1 is 2, and the classes are called 1, 2, 3: give names, as '2' \(load_data: labels="
-    refused(told, data.labels, texts, stars)
+    refused(told, classes.labels, texts, stars)
     frame = pd.DataFrame({"text": ["the plot", "boring", "great"], "stars": [1, 3, 2]})
     of_file = load_data(frame, label="stars", labels=["1", "2", "3"])
-    assert data.labels(data.read(of_file), stars).tolist() == [0, 2, 1]
+    assert classes.labels(data.read(of_file), stars).tolist() == [0, 2, 1]
     for given in (list(frame.text), frame[["text"]], load_data(list(frame.text))):
-        assert data.labels(data.read(given), stars) is None
-    assert data.labels(data.read(frame.assign(label=["1", "3", "2"])), stars).tolist() == [0, 2, 1]
+        assert classes.labels(data.read(given), stars) is None
+    assert classes.labels(data.read(frame.assign(label=["1", "3", "2"])), stars).tolist() == [0, 2, 1]
     assert evaluate(stars, list(frame.text), ["gradient_l2"], ["ns"], targets=["1", "1", "3"]).targets[2] == 2
     told = "targets of text 0 is 1, and the classes are called"
     refused(told, evaluate, stars, ["the plot"], ["gradient_l2"], targets=[1])
@@ -86,17 +86,17 @@ def test_long_texts_are_refused_or_cut(classifier):
 
 
 def test_labels_are_numbers_or_names(classifier):
-    assert data.labels(data.read(pd.DataFrame(ROWS)), classifier).tolist() == [0, 2]
+    assert classes.labels(data.read(pd.DataFrame(ROWS)), classifier).tolist() == [0, 2]
     named = pd.DataFrame({"text": ["a", "b"], "label": ["maybe", "no"]})
-    assert data.labels(data.read(named), classifier).tolist() == [2, 0]
-    assert data.labels(data.read(["a"]), classifier) is None
+    assert classes.labels(data.read(named), classifier).tolist() == [2, 0]
+    assert classes.labels(data.read(["a"]), classifier) is None
 
 
 def test_classes_without_names_are_any():
     model = tiny.classifier()
-    assert data.class_names(model) == []
+    assert classes.class_names(model) == []
     texts = data.read(loaded({"test": pd.DataFrame(ROWS)}, ("a", "b", "c")))
-    assert data.labels(texts, model).tolist() == [0, 2]
+    assert classes.labels(texts, model).tolist() == [0, 2]
 
 
 def test_language_models_read_text_alone():
@@ -124,19 +124,19 @@ def test_language_models_read_text_alone():
     ids=["names", "floats", "LABEL_2", "digits", "loaded", "ClassLabel"],
 )
 def test_labels_meet_by_name_in_any_order_and_type(classifier, given):
-    assert data.labels(data.read(given), classifier).tolist() == [2, 0]
+    assert classes.labels(data.read(given), classifier).tolist() == [2, 0]
 
 
 def test_other_classes_and_missing_labels_are_refused(classifier):
     frame = pd.DataFrame({"text": ["a", "b"], "label": [0, 1]})
     told = "data has the classes good, bad, tiny-bert has no, yes, maybe: give"
-    refused(told, data.labels, data.read(loaded({"test": frame}, ("good", "bad"))), classifier)
+    refused(told, classes.labels, data.read(loaded({"test": frame}, ("good", "bad"))), classifier)
     with pytest.raises(ValueError, match="label of row 1 is nan: the model has classes"):
-        data.labels(data.read(frame.assign(label=[1, float("nan")])), classifier)
+        classes.labels(data.read(frame.assign(label=[1, float("nan")])), classifier)
     texts = data.read(loaded({"test": frame}, ("a", "b", "c")))
     told = "tiny-bert does not name its classes: taken as 0 = a, 1 = b, 2 = c."
-    assert data.taken_as(texts, tiny.classifier()) == told
-    assert data.taken_as(texts, classifier) == ""
+    assert classes.taken_as(texts, tiny.classifier()) == told
+    assert classes.taken_as(texts, classifier) == ""
 
 
 def test_evidence_is_read_as_load_data_reads_it():
