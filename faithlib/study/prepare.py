@@ -133,19 +133,13 @@ def check_metrics(parts):
 
 def predict(part):
     """(the part with what its model predicts, which is explained unless targets are given, its estimate)."""
-    model, texts, encodings, asked, cache = (
-        part.model,
-        part.texts,
-        part.encodings,
-        part.asked,
-        part.inputs.cache,
-    )
+    model, texts, encodings, asked = part.model, part.texts, part.encodings, part.asked
+    cache = part.inputs.cache
     with batching.limited(model, asked.budget):
         per_token = plan.seconds_per_token(model, encodings, cache)
         predicted = explained.predictions(model, encodings, cache)
-    targets = explained.resolve(
-        model, texts, encodings, asked.targets, asked.contrast, predicted, asked.blank
-    )
+    wanted = asked.targets, asked.contrast, predicted, asked.blank
+    targets = explained.resolve(model, texts, encodings, *wanted)
     about = texts.column("text"), model, targets.first, texts.column("text_b")
     part = replace(
         part,
