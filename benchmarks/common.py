@@ -64,7 +64,7 @@ def timed(run, device="cpu"):
 def save(options, name, table, **about):
     """A table as CSV, and where and how it was measured as JSON, in `options.folder`."""
     suffix = "" if options.device == "cpu" else f"_{options.device}"
-    where = {
+    record = {
         "host": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "device": results.device_name(torch.device(options.device)),
         "threads": torch.get_num_threads(),
@@ -74,6 +74,6 @@ def save(options, name, table, **about):
     }
     write = partial(table.to_csv, index=False, float_format="%.4g", lineterminator="\n")
     store.write_atomically(options.folder / f"{name}{suffix}.csv", write)
-    text = json.dumps(where, indent=1) + "\n"
+    text = json.dumps(record, indent=1) + "\n"
     store.write_atomically(options.folder / f"{name}{suffix}.json", lambda path: path.write_text(text))
     print(table.to_string(index=False), flush=True)

@@ -38,7 +38,7 @@ def main(arguments=None):
 def all_pairs(reference, columns, test):
     """Counts (test, width) of one layer by the definition, one embedding after the other."""
     pairs = zip(reference.T, test.T, strict=True)
-    return np.stack([(known[:, None] < new).sum(0) for known, new in pairs], 1)
+    return np.stack([(old[:, None] < new).sum(0) for old, new in pairs], 1)
 
 
 def sorting(reference, columns, test):
@@ -59,11 +59,11 @@ def measure(n, m, layers, width, repeats):
     rng, rows = np.random.default_rng(0), []
     for size in (n // 4, n):
         reference, test = (rng.standard_normal((layers, k, width), np.float32) for k in (size, m))
-        given = [(known, in_columns(known), new) for known, new in zip(reference, test, strict=True)]
+        inputs = [(old, in_columns(old), new) for old, new in zip(reference, test, strict=True)]
         counts = {}
 
-        def count(name, given=given, counts=counts):
-            counts[name] = [WAYS[name](*layer) for layer in given]
+        def count(name, inputs=inputs, counts=counts):
+            counts[name] = [WAYS[name](*layer) for layer in inputs]
 
         ways = {name: partial(count, name) for name in WAYS}
         seconds = common.turns(ways, repeats, common.timed)
@@ -77,7 +77,7 @@ def measure(n, m, layers, width, repeats):
                 "way": name,
                 "cpu_seconds": np.median(seconds[name]),
                 "spread": np.ptp(seconds[name]) / np.median(seconds[name]),
-                "mib": held(way, given[0]),
+                "mib": held(way, inputs[0]),
             }
             for name, way in WAYS.items()
         ]
@@ -86,10 +86,10 @@ def measure(n, m, layers, width, repeats):
     return frame.assign(times_as_fast=frame.reference.map(slow) / frame.cpu_seconds)
 
 
-def held(way, given):
+def held(way, inputs):
     """MiB that numpy holds at most while it runs."""
     tracemalloc.start()
-    way(*given)
+    way(*inputs)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak / 2**20

@@ -63,28 +63,28 @@ def main(arguments=None):
     if not has_lstm(getattr(torch, options.dtype)):
         print(f"torch has no LSTM in {options.dtype} for this processor: bilstm is left out")
         chosen.pop("bilstm", None)
-    path, known = options.folder / "precision.csv", pd.DataFrame(columns=COLUMNS)
+    path, earlier = options.folder / "precision.csv", pd.DataFrame(columns=COLUMNS)
     if path.exists():
-        known = pd.read_csv(path)
+        earlier = pd.read_csv(path)
     for rows in (
         *(partial(classifier, name, settings, options) for name, settings in chosen.items()),
         partial(language_models, options),
     ):
-        known = merged(known, pd.DataFrame(rows(), columns=COLUMNS), options.seconds_only)
-        common.save(options, "precision", known, dtype=options.dtype)
+        earlier = merged(earlier, pd.DataFrame(rows(), columns=COLUMNS), options.seconds_only)
+        common.save(options, "precision", earlier, dtype=options.dtype)
 
 
-def merged(known, new, seconds_only):
+def merged(earlier, new, seconds_only):
     """The table with the rows of `new` in place of those of the same model, method and dtype.
 
     seconds_only: of `new` the columns seconds and ratio alone.
     """
     keys = COLUMNS[:3]
-    known, new = known.set_index(keys), new.set_index(keys)
+    earlier, new = earlier.set_index(keys), new.set_index(keys)
     if seconds_only:
-        known.update(new[["seconds", "ratio"]])
-        return known.reset_index()
-    return pd.concat([known.drop(new.index, errors="ignore"), new]).reset_index()
+        earlier.update(new[["seconds", "ratio"]])
+        return earlier.reset_index()
+    return pd.concat([earlier.drop(new.index, errors="ignore"), new]).reset_index()
 
 
 def classifier(name, settings, options):
@@ -138,24 +138,23 @@ def compared(name, pair, encodings, options):
     metrics = [m for m in map(registry.get, registry.names()) if m.level == "example"]
     metrics = [m for m in metrics if set(m.needs) <= whole.has]
     with bar(len(METHODS) + len(metrics), f"{name}: comparing", "method") as progress:
-        for method, given in METHODS.items():
+        for method, settings in METHODS.items():
             progress.update()
             if name == "bilstm" and method == "attention_rollout":  # one layer: attention itself
                 continue
             n = options.dear_texts if method in DEAR else options.texts
-            found, two, values = {}, [], []
+            rows_of, two, values = {}, [], []
             for kind, model in pair.items():
 
-                def explain(model=model, kind=kind, n=n, method=method, given=given, found=found):
-                    found[kind] = attribute(model, encodings[:n], targets[:n], [method], **given)[method]
+                def explain(model=model, kind=kind, n=n, method=method, settings=settings, rows_of=rows_of):
+                    rows_of[kind] = attribute(model, encodings[:n], targets[:n], [method], **settings)[method]
 
                 two.append([name, method, kind, common.timed(explain)])
                 part = Inputs(pair["float32"], encodings[:n], targets[:n], cache=whole.cache)
-                values.append(erasure.resolve()(part, found[kind]))
-            kept = found["float32"] if method == "leave_one_out" else kept
-            _finish(
-                two, list(zip(*found.values(), strict=True)), _change(*values), len(part.encodings), encodings
-            )
+                values.append(erasure.resolve()(part, rows_of[kind]))
+            kept = rows_of["float32"] if method == "leave_one_out" else kept
+            both = list(zip(*rows_of.values(), strict=True))
+            _finish(two, both, _change(*values), len(part.encodings), encodings)
             rows += two
         for metric in metrics:
             progress.update()
@@ -163,8 +162,8 @@ def compared(name, pair, encodings, options):
             for kind, model in pair.items():
 
                 def measure(model=model, kind=kind, metric=metric, n=n, values=values):
-                    given = Inputs(model, encodings[:n], targets[:n])
-                    values[kind] = metric.resolve()(given, kept[:n])
+                    inputs = Inputs(model, encodings[:n], targets[:n])
+                    values[kind] = metric.resolve()(inputs, kept[:n])
 
                 two.append([name, metric.name, kind, common.timed(measure)])
             _finish(two, None, _change(*values.values()), len(encodings[:n]))

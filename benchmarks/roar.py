@@ -68,24 +68,24 @@ def unit(device, quick):
     return make_model, splits, roar.Plan(["gradient_l2"], steps, recursive=[False]), settings
 
 
-def measure(given, ways, repeats):
+def measure(arguments, ways, repeats):
     """One row a way to train the same models: models a minute, and how many times those of the best loop."""
     starts, tables = {way: [] for way in ways}, {}
 
     def trained(way):
-        start, total, tables[way] = timed(given, *way)
+        start, total, tables[way] = timed(arguments, *way)
         starts[way].append(start)
         return total
 
     seconds = common.turns({way: way for way in ways}, repeats, trained)
-    if given[0].keywords["device"] == "cpu":
+    if arguments[0].keywords["device"] == "cpu":
         same = [
             table.drop(columns=roar.COSTS)
             for (_, threads, lstm), table in tables.items()
             if (threads, lstm) == (1, "padded")
         ]
         assert all(table.equals(same[0]) for table in same), "processes give other results than the loop"
-    n, medians = len(given[2].jobs()), np.array([np.median(seconds[way]) for way in ways])
+    n, medians = len(arguments[2].jobs()), np.array([np.median(seconds[way]) for way in ways])
     frame = pd.DataFrame(ways, columns=["processes", "threads", "lstm"]).assign(
         models=n,
         start_seconds=[np.median(starts[way]) for way in ways],
@@ -102,16 +102,16 @@ def measure(given, ways, repeats):
     )
 
 
-def timed(given, processes, threads, lstm):
+def timed(arguments, processes, threads, lstm):
     """Seconds until the first model is begun, seconds from then on, and the table of curves."""
     with tempfile.TemporaryDirectory() as folder:
         kept, start = pathlib.Path(folder), time.time()
         if lstm == "packed":
-            given = partial(packed, given[0]), *given[1:]
+            arguments = partial(packed, arguments[0]), *arguments[1:]
         if processes == 1:
-            loop(given, kept, threads)
+            loop(arguments, kept, threads)
         else:
-            roar.run(*given, kept, workers=processes)
+            roar.run(*arguments, kept, workers=processes)
         total = time.time() - start
         begun = (
             min(
@@ -120,16 +120,16 @@ def timed(given, processes, threads, lstm):
             )
             - start
         )
-        curves, *_ = roar.run(*given, kept)  # reads what is kept
+        curves, *_ = roar.run(*arguments, kept)  # reads what is kept
     return begun, total - begun, curves
 
 
-def loop(given, kept, threads):
+def loop(arguments, kept, threads):
     """All models, one after the other."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
-    trainer = roar.Trainer(*given, kept)
-    for job in given[2].jobs().values():
+    trainer = roar.Trainer(*arguments, kept)
+    for job in arguments[2].jobs().values():
         trainer.train(job)
     torch.set_num_threads(before)
 

@@ -48,7 +48,7 @@ def main(arguments=None):
     texts = [" ".join(rng.permutation(text.split())) for text in texts]  # none twice
     whole = partial(evaluate, model, texts, ATTRIBUTIONS, progress=False, **SETTINGS)
     first, scores = row("whole study", model, whole, len(texts), options.repeats)
-    few = {name: found[:FEW] for name, found in scores.items()}
+    few = {name: rows[:FEW] for name, rows in scores.items()}
     metrics = partial(evaluate, model, texts[:FEW], few, progress=False)
     second, _ = row("metrics", model, metrics, len(texts[:FEW]), options.repeats)
     table = pd.DataFrame([first, second]).assign(attributions=len(ATTRIBUTIONS), dtype=options.dtype)
@@ -90,19 +90,19 @@ def counted(model):
     """Inside, inputs of the model are counted: {(length, with gradients, what is given): times}."""
     seen, logits, attentions = Seen(), model.logits, model.attentions
 
-    def count(batch, **given):
-        seen.seconds += common.timed(partial(look, batch, **given))
+    def count(batch, **inputs):
+        seen.seconds += common.timed(partial(look, batch, **inputs))
 
-    def look(batch, **given):
-        tensors = [x.detach().cpu() for x in (batch.ids, *given.values()) if x is not None]
+    def look(batch, **inputs):
+        tensors = [x.detach().cpu() for x in (batch.ids, *inputs.values()) if x is not None]
         arrays = [(x.float() if x.is_floating_point() else x).numpy() for x in tensors]
-        slopes = torch.is_grad_enabled() and any(x.requires_grad for x in given.values() if x is not None)
+        slopes = torch.is_grad_enabled() and any(x.requires_grad for x in inputs.values() if x is not None)
         for i, length in enumerate(batch.present.sum(1).tolist()):
             seen[length, slopes, *(hash(x[i, :length].tobytes()) for x in arrays)] += 1
 
-    def logits_counted(batch, **given):
-        count(batch, **given)
-        return logits(batch, **given)
+    def logits_counted(batch, **inputs):
+        count(batch, **inputs)
+        return logits(batch, **inputs)
 
     def attentions_counted(batch):
         count(batch)

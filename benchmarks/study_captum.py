@@ -188,7 +188,7 @@ def value(metric, p, target, n):
 @torch.no_grad()
 def probabilities(work, inputs, factors, at_once):
     """(inputs, classes), of inputs sorted by length."""
-    order, found = np.argsort([len(ids) for ids in inputs], kind="stable"), [None] * len(inputs)
+    order, values = np.argsort([len(ids) for ids in inputs], kind="stable"), [None] * len(inputs)
     pad = work.model.tokenizer.pad_token_id
     for start in range(0, len(order), at_once):
         rows = order[start : start + at_once]
@@ -210,8 +210,8 @@ def probabilities(work, inputs, factors, at_once):
         for hook in hooks:
             hook.remove()
         for i, row in zip(rows, logits.float().softmax(-1).numpy(), strict=True):
-            found[i] = row
-    return np.array(found)
+            values[i] = row
+    return np.array(values)
 
 
 if __name__ == "__main__":

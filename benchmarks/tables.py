@@ -74,8 +74,8 @@ def targets(files):
     met = np.where(frame.relation == "≥", frame.measured >= frame.target, frame.measured <= frame.target)
     said = np.where(frame.measured.isna(), "not measured", np.where(met, "yes", "**no**"))
     frame["target"] = frame.pop("relation") + " " + frame.target.map("{:,.4g}".format)
-    shown = frame.measured.map("{:,.4g}".format).where(frame.measured.notna(), "")
-    return frame.assign(measured=shown, met=said)
+    texts = frame.measured.map("{:,.4g}".format).where(frame.measured.notna(), "")
+    return frame.assign(measured=texts, met=said)
 
 
 def peers(part, half=False):
@@ -101,8 +101,8 @@ def compact(speed):
     for (model, method), part in _methods(speed):
         default = [1 / r for name, r in peers(part).ratio_to_ours.items() if ", defaults" in name]
         best = fastest(part)
-        own = part[rate]["faithlib"], part.ratio_to_bound["faithlib"], default[0] if default else None
-        rows.append((model, method, *own, 1 / part.ratio_to_ours[best] if best else None, best))
+        ours = part[rate]["faithlib"], part.ratio_to_bound["faithlib"], default[0] if default else None
+        rows.append((model, method, *ours, 1 / part.ratio_to_ours[best] if best else None, best))
     return pd.DataFrame(rows, columns=names)
 
 
@@ -113,7 +113,7 @@ def halves(speed):
         raise KeyError("attributions")
     columns = {_rate(speed): _rate(speed), "ratio_to_ours": "× faithlib in float32"}
     columns |= {"correlation": "correlation of scores", "note": "note"}
-    columns = {name: shown for name, shown in columns.items() if name in speed}
+    columns = {name: head for name, head in columns.items() if name in speed}
     return chosen[["model", "method", "implementation", *columns]].rename(columns=columns)
 
 

@@ -103,8 +103,8 @@ def item(paper, row):
         cell for cell in cells(paper) if chosen(cell[0], row["datasets"]) and chosen(cell[1], row["models"])
     ]
     source = paper, row["table"], row.get("rows")
-    own = pairs("paper", *source)
-    done = [cell for cell in wanted if cell in own or (cell[0], "") in own]
+    computed = pairs("paper", *source)
+    done = [cell for cell in wanted if cell in computed or (cell[0], "") in computed]
     small = drawn(paper, row["item"])
     small = small or data_sets(paper, wanted, stand_ins(paper, wanted, pairs("small", *source)))
     last = last or why(paper, [cell for cell in wanted if cell not in done])
@@ -152,18 +152,18 @@ def why(paper, missing):
     return ", ".join(f"{kind} ({len(tasks)})" for kind, tasks in kinds.items())
 
 
-def stands(paper, own, model):
+def stands(paper, ours, model):
     """Whether a model of ours stands beside a model of the paper: its own, or as layout.yaml says."""
-    return own == model or bool({model, printed.AVERAGE} & set(stand_for(paper).get(own, [])))
+    return ours == model or bool({model, printed.AVERAGE} & set(stand_for(paper).get(ours, [])))
 
 
-def stand_ins(paper, wanted, found):
+def stand_ins(paper, wanted, computed):
     """The pairs of a table that stand for wanted cells, and those of generated data."""
     models = {model for _, model in wanted}
     return {
-        (task, own)
-        for task, own in found
-        if not own or (task in TASKS and TASKS[task].generated) or any(stands(paper, own, m) for m in models)
+        (task, one)
+        for task, one in computed
+        if not one or (task in TASKS and TASKS[task].generated) or any(stands(paper, one, m) for m in models)
     }
 
 
@@ -182,14 +182,14 @@ def data_sets(paper, wanted, small):
 
 def units(paper):
     """(a row a data set and model of the paper, hours printed, hours estimated), both as texts."""
-    card, known = papers.card(paper), measured()
-    known = known[(known.paper == paper) & (known.kind == "GPU")]
-    known = known[known.scale == "paper"], known
+    card, costs = papers.card(paper), measured()
+    costs = costs[(costs.paper == paper) & (costs.kind == "GPU")]
+    costs = costs[costs.scale == "paper"], costs
     entry = SimpleNamespace(card=card, experiment=f"{ROOT}/notebooks/{paper}/experiment.ipynb")
     printed, rows, sums = card.hours() if card.hours else {}, [], {"printed": [], "estimated": []}
     for cell, parameters in cells(paper).items():
         hours = len(parameters) * printed[cell] if cell in printed else None
-        guesses = [plan.gpu_hours(given, entry, known, {}, {}) for given in parameters]
+        guesses = [plan.gpu_hours(params, entry, costs, {}, {}) for params in parameters]
         guess = None if None in guesses else sum(hours for hours, _ in guesses)
         sums["printed"].append(hours)
         sums["estimated"].append(guess)
@@ -197,7 +197,7 @@ def units(paper):
         has, reason = at_small(paper, task, model)
         titles = dataset_title(task), model_title(model)
         rows.append((*titles, has, "".join(reason), number(hours), number(guess)))
-    totals = (number(sum(h for h in found if h is not None) or None) for found in sums.values())
+    totals = (number(sum(h for h in each if h is not None) or None) for each in sums.values())
     return rows, *totals
 
 
@@ -206,14 +206,14 @@ def at_small(paper, task, model):
 
     Other models count that stand in for a model of the paper, such as MiniLM for RoBERTa-base alone.
     """
-    planned = {(given["task"], records.slug(given["model"])) for given in grid_units("small", paper)}
+    planned = {(params["task"], records.slug(params["model"])) for params in grid_units("small", paper)}
     there = [(p["task"], records.slug(p["model"]), p["seed"]) for p in recorded(paper)]
-    used = {own for _, own, *_ in (*planned, *there)}
-    counted = {own for own in used if stands(paper, own, model)}
+    used = {ours for _, ours, *_ in (*planned, *there)}
+    counted = {ours for ours in used if stands(paper, ours, model)}
     seeds = {}
-    for name, own, seed in there:
-        if name == task and own in counted:
-            seeds.setdefault(own, set()).add(seed)
+    for name, ours, seed in there:
+        if name == task and ours in counted:
+            seeds.setdefault(ours, set()).add(seed)
     words = [f"{model_title(m)}, {len(s)} seed{'s' * (len(s) > 1)}" for m, s in sorted(seeds.items())]
     gates = read(ROOT / f"results/small/{paper}/tables/gates.csv")
     if len(gates):
@@ -223,7 +223,7 @@ def at_small(paper, task, model):
         return "; ".join(words), () if model in seeds else UNRUN
     if TASKS[task].credentialed:
         return "—", ("licence", ": MIMIC-III is open to credentialed users only")
-    if any((task, own) in planned for own in counted):
+    if any((task, ours) in planned for ours in counted):
         return "—", ("planned", ", not computed yet")
     if TASKS[task].kind == "prompts":
         return "—", ("checkpoint", ": needs a language model that knows the answers")

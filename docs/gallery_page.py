@@ -81,10 +81,10 @@ def caption_of(stem, captions):
     >>> caption_of("curves_by_count", {"curves": "a", "curves_by": "b"})
     'b'
     """
-    known = [name for name in captions if stem.startswith(name)]
-    if not known:
+    stems = [name for name in captions if stem.startswith(name)]
+    if not stems:
         raise ValueError(f"figure {stem!r} has no caption: add one to CAPTIONS of its paper")
-    return captions[max(known, key=len)]
+    return captions[max(stems, key=len)]
 
 
 def title(stem):

@@ -158,7 +158,7 @@ def recursive_roar():
 
     steps = [i / 10 for i in range(11)]
     random = [at(s, 0.3 + 0.7 * (1 - s**2.2)) for s in steps]
-    own = [at(s, 0.3 + 0.7 * (1 - s) ** 3) for s in steps]
+    curve = [at(s, 0.3 + 0.7 * (1 - s) ** 3) for s in steps]
     words = ["great", "film", "I", "liked", "it"]
     return svg(
         290,
@@ -172,8 +172,8 @@ def recursive_roar():
         tokens(20, 194, words, None, (0,)),
         text(20, 244, "Recursive ROAR", bold=True, after="ranks again before each step"),
         tokens(20, 252, words, None, (0, 3)),
-        area([*own, *reversed(random)], ORANGE),
-        line(random, GREY, 2, "3 4"), line(own, ORANGE, 2.5),
+        area([*curve, *reversed(random)], ORANGE),
+        line(random, GREY, 2, "3 4"), line(curve, ORANGE, 2.5),
         line([at(0, 0.3), at(1, 0.3)], INK, 1, "6 4"),
         axes(440, 230, 220, 170, "share of tokens masked", "performance"),
         text(598, 80, "random", 13, colour=GREY), text(472, 196, "all masked", 13),
@@ -255,7 +255,7 @@ def fmm():
 
     steps = [i / 10 for i in range(11)]
     random = [at(s, 0.25 + 0.75 * (1 - s**2.2)) for s in steps]
-    own = [at(s, 0.25 + 0.75 * (1 - s) ** 3) for s in steps]
+    curve = [at(s, 0.25 + 0.75 * (1 - s) ** 3) for s in steps]
     return svg(
         318,
         "Masked fine-tuning, a test whether masked texts are in distribution, then the faithfulness curve",
@@ -275,7 +275,7 @@ def fmm():
         arrow((150, 248), (206, 248)), box(208, 226, 130, 44, "performance", "on all texts"),
         arrow((338, 248), (458, 248)),
         lines(200, 292, "no retraining: the explained", "model is the tested model", size=13, colour=GREY),
-        area([*own, *reversed(random)], ORANGE), line(random, GREY, 2, "3 4"), line(own, ORANGE, 2.5),
+        area([*curve, *reversed(random)], ORANGE), line(random, GREY, 2, "3 4"), line(curve, ORANGE, 2.5),
         axes(500, 270, 160, 90, "share masked", "performance"), text(606, 200, "random", 13, colour=GREY),
         text(572, 222, "ACU", 13, "middle", bold=True),
     )  # fmt: skip

@@ -56,11 +56,11 @@ def chosen(model, study):
 
 def places(names):
     """(left, right) of each word of a line."""
-    found, x = [], LEFT
+    spans, x = [], LEFT
     for name in names:
-        found.append((x, x + 7 * len(name) + 10))
-        x = found[-1][1] + 4
-    return found
+        spans.append((x, x + 7 * len(name) + 10))
+        x = spans[-1][1] + 4
+    return spans
 
 
 def drawn(news, model, study):

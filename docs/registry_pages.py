@@ -110,7 +110,7 @@ def metrics_page():
 
 def _worst(values):
     """Values of `ground_truth` in words, "" for none."""
-    words = "; ".join(f"{value:.2f} ({where})" for value, where in values)
+    words = "; ".join(f"{value:.2f} ({cell})" for value, cell in values)
     return TRUTH_WORDS.format(words) if words else ""
 
 
@@ -154,14 +154,14 @@ def picture(name):
 
 def ground_truth(tables=TRUTH):
     """{metric: [(its worst accuracy as published, in which cell of which models)]} of the study."""
-    found = {}
+    lowest = {}
     for name, kind in KINDS.items():
         path = tables / f"{name}.csv"
         entries = pd.read_csv(path, keep_default_na=False) if path.is_file() else pd.DataFrame(columns=ENTRY)
         for row in entries[entries[ENTRY].apply(tuple, axis=1).isin(PUBLISHED)].itertuples():
             metric = EQUAL.get(row.metric, row.metric) if row.map == "equal" else row.metric
-            found.setdefault(metric, []).append((row.lowest, f"{row.cell}, {kind}"))
-    return found
+            lowest.setdefault(metric, []).append((row.lowest, f"{row.cell}, {kind}"))
+    return lowest
 
 
 def share(values):

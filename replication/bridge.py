@@ -136,22 +136,22 @@ def show(paper: str, folder: Path, drawn: Path) -> pd.DataFrame:
 
 def of_entry(entry, paper, folder):
     """The Bridge of one entry of bridge.yaml."""
-    everywhere, steps, known = entry.get("where", {}), [], set(entry.get("same", {}))
+    everywhere, steps, explained = entry.get("where", {}), [], set(entry.get("same", {}))
     specs = {"place": "published"} | entry["published"], entry["ours"]
     printed, ours = (spec | {"where": everywhere | spec["where"]} for spec in specs)
     values = _value(ours, paper, folder), _value(printed, paper, folder)
     for step in entry.get("steps", []):
         one_of(f"{paper}/published/bridge.yaml: choice", step["choice"], CHOICES)
         changed = {"value": "value"} | ours | {n: step[n] for n in ("table", "value", "place") if n in step}
-        where = everywhere if "table" in step else ours["where"]
-        after = _value(changed | {"where": where | step["to"]}, paper, folder)
-        start = changed | {"where": where | step.get("from", {})}
+        rows = everywhere if "table" in step else ours["where"]
+        after = _value(changed | {"where": rows | step["to"]}, paper, folder)
+        start = changed | {"where": rows | step.get("from", {})}
         start["value"] = step.get("from_value", changed["value"])
         before = _value(start, paper, folder) if {"from", "from_value"} & set(step) else values[0]
         if not np.isnan(after - before):
             steps.append((step["choice"], step["what"], after - before))
-            known |= set() if "part" in step else {step["choice"]}
-    unknown = tuple(choice for choice in CHOICES if choice not in known)
+            explained |= set() if "part" in step else {step["choice"]}
+    unknown = tuple(choice for choice in CHOICES if choice not in explained)
     return Bridge(entry["claim"], *values, steps, unknown, entry.get("margin", 0.0))
 
 
@@ -160,12 +160,12 @@ def draw(bridge):
     import matplotlib.pyplot as plt
 
     table = bridge.table()
-    own, step, grey = (ROLES[name][0] for name in ("proposed", "usual", "reference"))
+    ours, step, grey = (ROLES[name][0] for name in ("proposed", "usual", "reference"))
     figure, axis = plt.subplots(figsize=(6.8, 0.9 + 0.3 * len(table)))
     value, beside = bridge.ours, {"color": grey, "va": "center", "backgroundcolor": "white"}
     for place, row in enumerate(table.itertuples()):
         if row.choice in (OURS, PUBLISHED):
-            axis.plot(row.value, place, "o", color=own, fillstyle="full" if row.choice == OURS else "none")
+            axis.plot(row.value, place, "o", color=ours, fillstyle="full" if row.choice == OURS else "none")
             text, at = number(row.value), row.value
         elif np.isnan(row.difference):
             text, at = "not measured", value
@@ -192,10 +192,10 @@ def _words(row):
 
 def _value(spec, paper, folder):
     """The mean of a column over the rows of `where`, less that of the rows `minus`; NaN without a row."""
-    table, where, column = _read(spec, paper, folder), spec["where"], spec.get("value", "value")
-    value = select(table, **where)[column].mean()
+    table, rows, column = _read(spec, paper, folder), spec["where"], spec.get("value", "value")
+    value = select(table, **rows)[column].mean()
     if "minus" in spec:
-        value -= select(table, **where | spec["minus"])[column].mean()
+        value -= select(table, **rows | spec["minus"])[column].mean()
     return float(value * spec.get("times", 1))
 
 

@@ -432,12 +432,12 @@ def sizes(root):
 
     UNSIZED without a record.
     """
-    if not (found := of_sizes(root)):
+    if not (by_claim := of_sizes(root)):
         return UNSIZED
     texts, tables = [WORDING["captions"]["sizes"]], {}
     if (root / SIZES_FILE).is_file():
         texts.append(f"![Ours with a 95 % interval, small models and larger ones](../../{SIZES_FILE})")
-    for (paper, one), of in found.items():
+    for (paper, one), of in by_claim.items():
         said = [finding(row) if row else NO_RECORD for row in of.values()]
         tables.setdefault(paper, []).append([labelled(one.claim), *said])
     texts += [table([paper, *SIZES.values()], cells) for paper, cells in tables.items()]
@@ -452,17 +452,17 @@ def draw_sizes(root):
         rows += [row | about | {"scale": scale} for scale, row in of.items() if row]
     if not rows:
         return None
-    found = pd.DataFrame(rows)
+    values = pd.DataFrame(rows)
     use_style()
-    heights = 0.4 + 0.3 * found.groupby("paper", sort=False).row.nunique().to_numpy()
+    heights = 0.4 + 0.3 * values.groupby("paper", sort=False).row.nunique().to_numpy()
     small = role("reference", SIZES["small"]) | {"marker": "o", "hollow": True}
     looks = {"small": small, "base": role("proposed", SIZES["base"]) | {"marker": "o"}}
-    grid = panels(found, ["paper"], 1, heights, names=str, left=3.2, sharex=False, sharey=False)
+    grid = panels(values, ["paper"], 1, heights, names=str, left=3.2, sharex=False, sharey=False)
     for axis, part in grid:
         names = list(dict.fromkeys(part.row))
         for shift, (scale, look) in zip((-0.15, 0.15), looks.items(), strict=True):
-            own = part[part.scale == scale]
-            points(axis, own, "value", place(own.row, names, shift), look, ("ci_low", "ci_high"))
+            of_scale = part[part.scale == scale]
+            points(axis, of_scale, "value", place(of_scale.row, names, shift), look, ("ci_low", "ci_high"))
         guide(axis, 0)
         name_rows(axis, names)
     grid.name_axes("ours, in the unit of the claim")

@@ -79,10 +79,10 @@ def somewhere(cases, relation=">", bound=0.0):
     if not rejected and not others and words == {verdicts.FAILS}:
         word = verdicts.FAILS
     elif not rejected:
-        word, own = verdicts.UNDECIDED, alone[leading]
-        critical = t_quantile(1 - verdicts.ALPHA / len(cases) / own.looks, own.df)
+        word, lead = verdicts.UNDECIDED, alone[leading]
+        critical = t_quantile(1 - verdicts.ALPHA / len(cases) / lead.looks, lead.df)
         count = f"{len(cases)} comparison{'s' * (len(cases) > 1)}"
-        reason = f"too few {own.unit}s for {count} (t must exceed {critical:.1f})"
+        reason = f"too few {lead.unit}s for {count} (t must exceed {critical:.1f})"
     first_step = replace(tested[leading], looks=tested[leading].looks * len(cases))
     about = {"word": word, "reason": reason, "shown_on": rejected, "interval": tested[leading]}
     return _verdict(first_step, cases, relation, bound, verdicts.SOMEWHERE, **about)

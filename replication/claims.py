@@ -271,11 +271,11 @@ def rows(claim, scale, verdict, cases, over=None, card=None, seeds=None):
 def _seeds_of(claim, verdict, cases, seeds):
     """The columns looks, to_come (seeds that are planned and not computed) and device of a claim's row."""
     looks = max((cases[name].looks for name in verdict.cases if name in cases), default=1)
-    own, to_come = seeds.values(), 0
+    of, to_come = seeds.values(), 0
     if not isinstance(claim.values, dict):
-        own = [seeds[case] for case in verdict.cases if case in seeds]
-        to_come = sum(max(0, case.planned - case.seeds) for case in own)
-    return {"looks": looks, "to_come": to_come, "device": verdicts.JOIN.join(sorted({x.device for x in own}))}
+        of = [seeds[case] for case in verdict.cases if case in seeds]
+        to_come = sum(max(0, case.planned - case.seeds) for case in of)
+    return {"looks": looks, "to_come": to_come, "device": verdicts.JOIN.join(sorted({x.device for x in of}))}
 
 
 def published(claim, verdict, cases):
@@ -333,7 +333,7 @@ def multiverse_tables(state, card, scale, gate=None, seeds=None):
             there = [replace(claim, values={}) for claim in main]
         return {claim.key: claim for claim in there}
 
-    found, options_of = [], []
+    listing, options_of = [], []
     for claim in [each for each in main if scale in VERDICT_SCALES or len(each.values)]:
         one, cases = judged(claim, gate, counted)
         kept = of_accepted(claim, gate)
@@ -354,12 +354,12 @@ def multiverse_tables(state, card, scale, gate=None, seeds=None):
             grid = _grid(claim, options, changed, gate, counted) if scale in VERDICT_SCALES else {}
             over = multiverse(claim.claim, one, options, grid)
             options_of.append(over.table.assign(definition=claim.definition, baseline=claim.baseline))
-        found += rows(kept, scale, one, cases, over, card, counted)
+        listing += rows(kept, scale, one, cases, over, card, counted)
     columns = [CHOICES[0], "definition", "baseline", *CHOICES[1:]]
     listed = pd.concat(options_of)[columns] if options_of else pd.DataFrame(columns=columns)
     if scale not in VERDICT_SCALES:
         listed = listed.assign(verdict="")
-    return pd.DataFrame(found, columns=CLAIMS), listed.reset_index(drop=True)
+    return pd.DataFrame(listing, columns=CLAIMS), listed.reset_index(drop=True)
 
 
 def _grid(claim, options, changed, gate, seeds):

@@ -147,7 +147,7 @@ def ours(layout, folder=None):
     value = spec["value"]
     if isinstance(value, dict):
         ((column, of),) = value.items()
-        table = pd.concat([table.assign(**{column: name, "ours": table[own]}) for name, own in of.items()])
+        table = pd.concat([table.assign(**{column: name, "ours": table[c]}) for name, c in of.items()])
     else:
         table = table.assign(ours=table[value])
     table["own_model"] = table.model.map(slug)
@@ -168,14 +168,14 @@ def cells(layout, folder=None):
     """
     if layout.mean_of:
         return _averages(layout, folder)
-    own = ours(layout, folder)
+    measured = ours(layout, folder)
     definitions = pd.DataFrame({DEFINITION: layout.ours.get("definitions", [""])})
-    table = published(layout).merge(definitions, "cross").merge(own, "left")  # by the keys that ours has
+    table = published(layout).merge(definitions, "cross").merge(measured, "left")  # by the keys that ours has
     table["accepted"] = table.accepted.astype("boolean").fillna(True).astype(bool)
     table["published"] = table.pop("published")
     if "dataset" in table:
         table.loc[table.dataset.isin(layout.unlike), "published"] = np.nan
-    table["mark"] = [_mark(row, own, layout.unlike) for row in table.to_dict("records")]
+    table["mark"] = [_mark(row, measured, layout.unlike) for row in table.to_dict("records")]
     return table
 
 
@@ -242,7 +242,7 @@ def show(paper: str, folder: Path | None = None) -> None:
     pd.concat(tables).to_csv(path, index=False, float_format=CSV_FLOAT, lineterminator="\n")
 
 
-def show_first(pages: dict, captions: dict[str, str], shown: int = 1) -> None:
+def show_first(pages: dict, captions: dict[str, str], count: int = 1) -> None:
     """Show the first of several figures in a notebook and link the others, which are saved beside it.
 
     Args:
@@ -254,12 +254,12 @@ def show_first(pages: dict, captions: dict[str, str], shown: int = 1) -> None:
     from IPython.display import Markdown, display
 
     figures = list(pages.items())
-    for stem, figure in figures[:shown]:
+    for stem, figure in figures[:count]:
         show_figure(figure, stem, captions)
-    for stem, figure in figures[shown:]:
+    for stem, figure in figures[count:]:
         save_figure(figure, stem)
         plt.close(figure)
-    if links := [f"[{stem.name}](../../{'/'.join(stem.parts[-4:])}.png)" for stem, _ in figures[shown:]]:
+    if links := [f"[{stem.name}](../../{'/'.join(stem.parts[-4:])}.png)" for stem, _ in figures[count:]]:
         display(Markdown(f"Figures: {', '.join(links)}."))
 
 
@@ -297,16 +297,16 @@ def _averages(layout, folder):
     return pd.DataFrame(rows)
 
 
-def _mark(row, own, unlike=()):
+def _mark(row, measured, unlike=()):
     """Why a cell is empty, or why it is not to be read, as one of MARKS; "" where nothing is to be said."""
     dataset, model = row.get("dataset"), row.get("model")
     if not np.isnan(row["ours"]):
         return "†" if not row["accepted"] else "≠" if dataset in unlike else ""
     if dataset in TASKS and TASKS[dataset].credentialed:
         return "§"
-    if model is not None and model not in set(own.model):
+    if model is not None and model not in set(measured.model):
         return "□"
-    run = own if model is None else own[own.model == model]
+    run = measured if model is None else measured[measured.model == model]
     return "○" if dataset is not None and dataset not in set(run.dataset) else "×"
 
 

@@ -40,15 +40,15 @@ def choose(estimates, seconds):
     estimates: {unit: `plan.unit_seconds`}, of what is left. Those that end do so together, one after another,
     the shortest first.
     """
-    known = {unit: of for unit, of in estimates.items() if of}
-    ends, later, spent = [], [unit for unit in estimates if unit not in known], 0.0
-    for unit in sorted(known, key=known.get):
-        if spent + known[unit][0] <= seconds:
+    costs = {unit: of for unit, of in estimates.items() if of}
+    ends, later, spent = [], [unit for unit in estimates if unit not in costs], 0.0
+    for unit in sorted(costs, key=costs.get):
+        if spent + costs[unit][0] <= seconds:
             ends.append(unit)
-            spent += known[unit][0]
-        elif known[unit][1] < known[unit][0] and known[unit][1] <= seconds:
+            spent += costs[unit][0]
+        elif costs[unit][1] < costs[unit][0] and costs[unit][1] <= seconds:
             later.append(unit)  # it keeps what it finished, and no piece is longer than the box
-    return ends, later, [unit for unit in known if unit not in (*ends, *later)]
+    return ends, later, [unit for unit in costs if unit not in (*ends, *later)]
 
 
 def said(estimates, waiting, started, number):

@@ -152,10 +152,10 @@ def beside(paper, scale, paths):
     Records below results/<scale>/<paper> are no committed ones of a scale that has none.
     """
     place = results.project_root() / "results"
-    own = {path.resolve().parent for path in paths}
+    runs = {path.resolve().parent for path in paths}
     for name in dict.fromkeys((scale, OTHER)):
         folder = place / name / paper
-        if name in records.VERDICT_SCALES and (folder / "tables").is_dir() and folder.resolve() not in own:
+        if name in records.VERDICT_SCALES and (folder / "tables").is_dir() and folder.resolve() not in runs:
             return folder / "tables"
     return None
 

@@ -113,7 +113,7 @@ def lacks_data(card, name, fetch, folder):
             return None
     if task.hub or name in SOURCES:
         return Lack(name, f"{fetch} DATA={folder or '<folder>'}")
-    return Lack(name, f"DATA=<folder> with {task.where or name}: the columns are in docs/running.md")
+    return Lack(name, f"DATA=<folder> with {task.origin or name}: the columns are in docs/running.md")
 
 
 def lacks_model(name, fetch, folder):

@@ -200,8 +200,8 @@ def plan(papers, scale, state, computed):
         near_units = {u: near for u, case in left.items() if (near := nearest(of_cpu, case)) is not None}
         spent = [near.seconds / 3600 for near in near_units.values()]
         row["hours left, CPU"] = in_words(spent, len(left), "not measured")
-        known = of_gpu, of_paper[of_paper.kind == "GPU"]
-        hours = [gpu_hours(entry.units[unit], entry, known, printed, setups) for unit in left]
+        measured = of_gpu, of_paper[of_paper.kind == "GPU"]
+        hours = [gpu_hours(entry.units[unit], entry, measured, printed, setups) for unit in left]
         hours = [of for of in hours if of]
         row["hours left, GPU"] = in_words([of for of, _ in hours], len(left), "no estimate")
         how = Counter(source for _, source in hours)

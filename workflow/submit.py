@@ -49,8 +49,8 @@ def submit(scale, entries, paths, config, further):
         listed = Path(f"runs/{scale}/{paper}/array.json")
         listed.parent.mkdir(parents=True, exist_ok=True)
         asked = {f"{listed.parent}/{unit}.ipynb": json.dumps(entry.units[unit]) for unit in units}
-        given = [[entry.experiment, output, parameters, places] for output, parameters in asked.items()]
-        listed.write_text(json.dumps(given, indent=1), encoding="utf-8")
+        tasks = [[entry.experiment, output, parameters, places] for output, parameters in asked.items()]
+        listed.write_text(json.dumps(tasks, indent=1), encoding="utf-8")
         asks = [f"--mem={entry.memory}M", f"--time={entry.minutes}"]
         if entry.gpu and not any(option.startswith("--g") for option in further):
             asks.append("--gpus=1")

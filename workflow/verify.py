@@ -302,8 +302,8 @@ def each(files, data_dir, wanted=None):
     scales, names = zip(*keys, strict=True)
     with ProcessPoolExecutor(min(len(files), os.cpu_count()), get_context("spawn")) as pool:
         # where one fails, what waits is cancelled
-        told = pool.map(verify, scales, names, repeat(files), repeat(data_dir))
-        yield from zip(scales, names, told, strict=True)
+        lines = pool.map(verify, scales, names, repeat(files), repeat(data_dir))
+        yield from zip(scales, names, lines, strict=True)
 
 
 def main(arguments):

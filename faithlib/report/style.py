@@ -196,9 +196,9 @@ def narrow(frame, precision=3):
     words = in_words(frame).set_axis(frame.columns, axis=1)
     same = {c: words[c].iloc[0] for c in words if len(words) > 1 and words[c].nunique(dropna=False) == 1}
     rest = frame.drop(columns=list(same))
-    told = ", ".join(f"{name} {value}" for name, value in same.items() if str(value).strip())
+    facts = ", ".join(f"{name} {value}" for name, value in same.items() if str(value).strip())
     beyond = ", ".join(str(HEADS.get(name, name)) for name in rest.columns[MOST:])
-    parts = [f"The same in all rows: {told}."] * bool(told) + [f"Not shown here: {beyond}."] * bool(beyond)
+    parts = [f"The same in all rows: {facts}."] * bool(facts) + [f"Not shown here: {beyond}."] * bool(beyond)
     return rest.iloc[:, :MOST], " ".join(parts).replace("_", " ")
 
 

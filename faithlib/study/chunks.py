@@ -54,12 +54,12 @@ def _file(name, what):
     return re.sub(r"\W+", "-", name) + f".{what}"
 
 
-def told(model):
+def identity(model):
     """What tells a model from others: weights, config, dtype; of one's own class code and plain values."""
-    own = [of for of in (type(model), type(model.model)) if of.__module__.partition(".")[0] not in OTHERS]
-    methods = [source(method) for of in own for method in vars(of).values() if inspect.isfunction(method)]
+    classes = [of for of in (type(model), type(model.model)) if of.__module__.partition(".")[0] not in OTHERS]
+    methods = [source(method) for of in classes for method in vars(of).values() if inspect.isfunction(method)]
     facts = {name: str(getattr(model, name, "")) for name in ("dtype", "mask_id", "pad_id")}
-    for name, value in vars(model).items() if own else ():
+    for name, value in vars(model).items() if classes else ():
         kept = name == "tokens_that_fit" or isinstance(getattr(type(model), name, None), cached_property)
         if isinstance(value, (str, int, float)) and not kept:
             facts[name] = value

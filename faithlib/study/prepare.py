@@ -147,7 +147,7 @@ def predict(part):
         predicted=predicted,
         aligned=imports.align(part.wanted.scores, *about, encodings),  # of several outputs, the right
         inputs=_inputs(model, encodings, targets, part.inputs.evidence, asked, part.inputs.masking, cache),
-        weights=None if asked.resume is None else chunks.told(model),
+        weights=None if asked.resume is None else chunks.identity(model),
     )
     estimate = plan.estimate(
         model, encodings, part.wanted.names, len(part.aligned), part.metrics + part.masked,

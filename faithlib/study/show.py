@@ -244,9 +244,9 @@ def _uncounted(rows):
 
 def _never(study, metric):
     """How many texts never flip, as the end of a title."""
-    own = study.values[(study.values.metric == metric) & (study.values.baseline == "")]
-    most = (own.value == 1).groupby(own.attribution).sum().max() if metric == "decision_flip" else 0
-    return f"\n{int(most)} of {own.example.nunique()} texts never flip" if most else ""
+    rows = study.values[(study.values.metric == metric) & (study.values.baseline == "")]
+    most = (rows.value == 1).groupby(rows.attribution).sum().max() if metric == "decision_flip" else 0
+    return f"\n{int(most)} of {rows.example.nunique()} texts never flip" if most else ""
 
 
 def summary(study: Any) -> str:

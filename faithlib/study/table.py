@@ -69,9 +69,9 @@ def _diagnosticity(part, values, sign):
     matched = part[part.baseline == "matched"]
     if matched.empty:
         return np.nan
-    first = values.stack(future_stack=True).rename("own")
+    first = values.stack(future_stack=True).rename("original")
     pairs = matched.join(first, on=["model", "example"])
-    preferred = indicator(sign * pairs.own, sign * pairs.value, "half")
+    preferred = indicator(sign * pairs.original, sign * pairs.value, "half")
     return float(np.nanmean(preferred)) if np.isfinite(preferred).any() else np.nan
 
 

@@ -38,7 +38,7 @@ def read_hub(task, recipe):
             why = "needs credentials and is never downloaded"
         raise ValueError(
             f"task {task.name!r} {why}: give data_dir, a folder with {_wanted(task)}; "
-            f"the rows come from {task.where}"
+            f"the rows come from {task.origin}"
         )
     frames = {}
     for split in needed(task, recipe, ("validation",) if hub.has_validation else ()):

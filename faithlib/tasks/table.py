@@ -89,7 +89,7 @@ class Task:
     masked: str = "text"
     auxiliary: str = ""
     hub: Hub | None = None
-    where: str = ""  # where the rows come from when the hub has none
+    origin: str = ""  # where the rows come from when the hub has none
     kind: str = "classification"  # one of KINDS
     generated: bool = False
     imitates: str = ""  # the data set whose kind of problem a generated one has

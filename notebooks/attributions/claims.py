@@ -36,23 +36,23 @@ def claims(
 def statements(values, design, **setting):
     """The claims at one setting, [Claim]; setting: options other than the main ones, by `CARD.choices`."""
     setting = MAIN | setting
-    own = select(values, metric=setting["agreement"])
-    own = own[own.value.notna()]
+    scored = select(values, metric=setting["agreement"])
+    scored = scored[scored.value.notna()]
     if setting["texts"] != MAIN["texts"]:
-        own = own[own.right.astype(bool)]
-    gain = own.assign(gain=own.value - own.chance).pivot(
+        scored = scored[scored.right.astype(bool)]
+    gain = scored.assign(gain=scored.value - scored.chance).pivot(
         index=["dataset", "model", "seed", "example"], columns="attribution", values="gain"
     )
     ours = generated(gain.index.get_level_values("dataset"))
-    found = []
+    claims = []
     for by, rows in (("", ours), (", by marked rationales", ~ours)):
         gains = gain[rows].dropna(axis=1, how="all")
-        for name in [name for name in own.attribution.unique() if name in gains]:
-            found.append(_claim(f"{name} above a random order{by}", gains[name], design))
+        for name in [name for name in scored.attribution.unique() if name in gains]:
+            claims.append(_claim(f"{name} above a random order{by}", gains[name], design))
             signed = name.removesuffix("_abs")
             if not described(name).signed and signed in gains.columns.drop(name):
-                found.append(_claim(f"{name} above {signed}{by}", gains[name] - gains[signed], design))
-    return found
+                claims.append(_claim(f"{name} above {signed}{by}", gains[name] - gains[signed], design))
+    return claims
 
 
 def _claim(claim, gain, design):

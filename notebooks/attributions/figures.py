@@ -30,17 +30,17 @@ def draw(table: pd.DataFrame, scale: str = "") -> Figure:
 
     lead = (table.auprc - table.auprc_chance).groupby([table.attribution, table.dataset]).mean().unstack()
     lead = lead.dropna(axis="columns").mean(axis="columns")  # over the data sets that all of them have
-    known = list(lead.sort_values(ascending=False, kind="stable").index)
+    order = list(lead.sort_values(ascending=False, kind="stable").index)
     groups = list(table.groupby(["dataset", "model"], sort=False))
     looks = [
         role(LOOKS[i % len(LOOKS)], plots.title(dataset, model if table.model.nunique() > 1 else ""))
         for i, ((dataset, model), _) in enumerate(groups)
     ]
-    height = 1.1 + len(known) * (0.09 + 0.034 * len(groups))
+    height = 1.1 + len(order) * (0.09 + 0.034 * len(groups))
     figure, axes = plt.subplots(1, len(BETTER), sharey=True, figsize=(6.8, height))
     for axis, (metric, better) in zip(axes, BETTER.items(), strict=True):
         for i, ((_, part), look) in enumerate(zip(groups, looks, strict=True)):
-            rows = plots.place(part.attribution, known, plots.beside(i, len(groups)))
+            rows = plots.place(part.attribution, order, plots.beside(i, len(groups)))
             plots.points(axis, part, metric, rows, look, ("ci_low", "ci_high"), size=3)
             plots.guide(axis, part[f"{metric}_chance"].iloc[0], look={"color": look["color"]})
         if better == "lower":  # a rank from 1, of a few dozen tokens or of hundreds
@@ -51,7 +51,7 @@ def draw(table: pd.DataFrame, scale: str = "") -> Figure:
         else:
             plots.include(axis, 0)
         axis.set_xlabel(f"{TITLES[metric]} {ARROWS[better]}")
-    plots.attribution_rows(axes[0], known)
+    plots.attribution_rows(axes[0], order)
     axes[1].set_title("Does an attribution find the evidence? Best on average first")
     chance = plots.mark("a random order", dashes=":")
     plots.add_legend(figure, [*(look | {"linestyle": ""} for look in looks), chance])

@@ -20,14 +20,14 @@ def overview(records: list[dict], values: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for record in records:
         params = record["params"]
-        own = select(values, dataset=params["task"], model=params["model"], seed=params["seed"])
-        own = select(own, metric="precision").drop_duplicates("example")
+        texts = select(values, dataset=params["task"], model=params["model"], seed=params["seed"])
+        texts = select(texts, metric="precision").drop_duplicates("example")
         row = unit_columns(record) | {
             "accuracy": select(metric_rows([record]), metric="accuracy").value.iloc[0],
             "examples": record["provenance"]["examples"]["n"],
-            "with evidence": own.chance.count(),
-            "predicted right": own.right.sum(),
-            "share of evidence": own.chance.mean(),
+            "with evidence": texts.chance.count(),
+            "predicted right": texts.right.sum(),
+            "share of evidence": texts.chance.mean(),
         }
         rows.append(row)
     return pd.DataFrame(rows)
@@ -45,12 +45,12 @@ def evidence(values: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for row, part in groups(per_example(values), ["dataset", "model", "attribution"]):
-        known = part.groupby("example").value.count() > 0
-        row |= {"model": results.slug(row["model"]), "n": known.sum(), "no_value": (~known).sum()}
+        defined = part.groupby("example").value.count() > 0
+        row |= {"model": results.slug(row["model"]), "n": defined.sum(), "no_value": (~defined).sum()}
         for metric in BETTER:
-            own = part[(part.metric == metric) & part.value.notna()]
-            row |= over_examples(own.value, metric, f"{metric}_ci_low", f"{metric}_ci_high")
-            row[f"{metric}_chance"] = own.chance.mean()
+            valued = part[(part.metric == metric) & part.value.notna()]
+            row |= over_examples(valued.value, metric, f"{metric}_ci_low", f"{metric}_ci_high")
+            row[f"{metric}_chance"] = valued.chance.mean()
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -36,14 +36,14 @@ def options(
     Returns:
         {"main", the names of `card.OPTIONS`, and each with `of_correct`: as `tables.points`}.
     """
-    found = {}
+    by_option = {}
     for name in ("main", *OPTIONS.values()):
         if name == "main" or (values.option == name).any():
-            found[name] = tables.points(values, records, leave_out, name)
+            by_option[name] = tables.points(values, records, leave_out, name)
         if len(predictions) and (predictions.option == name).any():
             correct = correct_curves(select(tables.explained(predictions, name), strategy=MASKED))
-            found[of_correct(name)] = tables.with_convergence(correct, records, leave_out)
-    return found
+            by_option[of_correct(name)] = tables.with_convergence(correct, records, leave_out)
+    return by_option
 
 
 def of_correct(name):
@@ -64,9 +64,9 @@ def correct_curves(predictions):
         row | {"value": _metric(CARD.metric(row["dataset"]))(part.label, part.predicted)}
         for row, part in groups(predictions.merge(right, on=key), [*UNIT, "measure", "step"])
     ]
-    found = pd.DataFrame(rows)
-    found["measure"] = [RANDOM if m.startswith(f"{RANDOM} ") else m for m in found.measure]
-    return found.groupby([*UNIT, "measure", "step"], sort=False).value.mean().reset_index()
+    curve = pd.DataFrame(rows)
+    curve["measure"] = [RANDOM if m.startswith(f"{RANDOM} ") else m for m in curve.measure]
+    return curve.groupby([*UNIT, "measure", "step"], sort=False).value.mean().reset_index()
 
 
 def _metric(name):
@@ -85,13 +85,13 @@ def areas(points, area="ACU", flat=True):
         area: "ACU", "RACU" or "RACU clipped"; RACU is NaN for seeds whose random curve hardly falls.
         flat: whether to keep the ACU of these seeds.
     """
-    found = {}
+    by_case = {}
     for key, part in points.groupby(["dataset", "model"], sort=False):
         wide = part.pivot(index=["measure", "seed"], columns="step", values="value").dropna()
         if RANDOM not in wide.index.unique("measure"):
             continue
-        found[key] = curves.areas(wide, area, flat)
-    return found
+        by_case[key] = curves.areas(wide, area, flat)
+    return by_case
 
 
 def racu(points: pd.DataFrame, roar: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -115,9 +115,9 @@ def racu(points: pd.DataFrame, roar: pd.DataFrame | None = None) -> pd.DataFrame
     for row in table.to_dict("records"):
         measure, key = row["measure"], tuple(row[name] for name in (*CURVE, "measure"))
         acu = tables.published_cell(select(paper, statistic="acu"), row, measure)
-        known = tables.published_cell(select(paper, statistic="racu"), row, measure)
+        published = tables.published_cell(select(paper, statistic="racu"), row, measure)
         row |= {"variant": tables.variant(measure), "unconverged": unconverged.get(key, 0)}
-        row |= published_interval(known) | {"published_model": known.get("model", "")}
+        row |= published_interval(published) | {"published_model": published.get("model", "")}
         row["published_acu"] = acu.get("value", np.nan) / 100
         if row["strategy"] == MASKED:
             row |= _roar_cell(theirs, variants, row["dataset"], row["model"], measure)
@@ -129,7 +129,8 @@ def racu_as_printed(table: pd.DataFrame, value: str = "racu") -> pd.DataFrame:
     """Table 1's layout: a row a measure, a column a data set, "ours (published)"; value: "racu" or "acu"."""
     table = select(table, strategy=MASKED)
     paper = {"racu": "published", "acu": "published_acu"}[value]
-    texts = [cell_text(ours, published=cell_text(known)) for ours, known in table[[value, paper]].to_numpy()]
+    pairs = table[[value, paper]].to_numpy()
+    texts = [cell_text(ours, published=cell_text(theirs)) for ours, theirs in pairs]
     return tables.by_dataset(table, texts, ["measure", "variant"])
 
 
@@ -139,15 +140,15 @@ def random_draws(draws: pd.DataFrame, records: list[dict]) -> pd.DataFrame:
     An ACU is this area less the measure's own, so a change of it moves all measures of a data set alike.
     Returns a row a data set, model, strategy and number of draws: mean over seeds with its interval.
     """
-    own = draws[draws.metric == draws.dataset.map(CARD.metric)]
-    curve = tables.with_convergence(own, records).pivot_table(
+    scored = draws[draws.metric == draws.dataset.map(CARD.metric)]
+    curve = tables.with_convergence(scored, records).pivot_table(
         index=[*CURVE, "draws", "seed"], columns="step", values="value", sort=False
     )
     area = np.trapezoid(curve.to_numpy(), curve.columns.to_numpy(float) / 100)
-    found = curve.index.to_frame(index=False).assign(area=area)
+    table = curve.index.to_frame(index=False).assign(area=area)
     rows = [
         row | over_seeds(part.area, "area") | {"seeds": part.seed.nunique()}
-        for row, part in groups(found, [*CURVE, "draws"])
+        for row, part in groups(table, [*CURVE, "draws"])
     ]
     return tables.in_paper_order(pd.DataFrame(rows))
 
@@ -167,8 +168,8 @@ def load_roar(results_dir: str, scale: str) -> pd.DataFrame | None:
         _, values = results.load(results_dir, scale, ROAR, variants=None)
     except FileNotFoundError:
         return None
-    own = recursive_roar.main(recursive_roar.points(values))
-    return own[(own.by == "ratio") & own.recursive.astype(bool)]
+    points = recursive_roar.main(recursive_roar.points(values))
+    return points[(points.by == "ratio") & points.recursive.astype(bool)]
 
 
 @cache
@@ -181,11 +182,11 @@ def _roar_cell(theirs, variants, dataset, model, measure):
     """Recursive ROAR's RACU and ACU of one cell: ours of the same model, else the published RACU."""
     key = SST.get(dataset, dataset), model
     if measure in theirs["ACU"].get(key, ()):
-        own = {area: theirs[area][key][measure].dropna() for area in theirs}
-        if len(own["RACU clipped"]):
+        values = {area: theirs[area][key][measure].dropna() for area in theirs}
+        if len(values["RACU clipped"]):
             of = ", ".join(filter(None, ["ours", variants[key]]))
-            means = {"roar_acu": own["ACU"].mean(), "roar_of": of}
-            return over_seeds(own["RACU clipped"], "roar") | means
+            means = {"roar_acu": values["ACU"].mean(), "roar_of": of}
+            return over_seeds(values["RACU clipped"], "roar") | means
     of = {"model": PUBLISHED_MODEL, "measure": measure}
-    known = published_row(published_roar(), tables.published_dataset(dataset), **of)
-    return published_interval(known, "roar") | {"roar_of": "published" if known else ""}
+    published = published_row(published_roar(), tables.published_dataset(dataset), **of)
+    return published_interval(published, "roar") | {"roar_of": "published" if published else ""}

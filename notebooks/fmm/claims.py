@@ -67,8 +67,8 @@ def claims(
     """
 
     def state(**options):
-        own = statements(scores, points, tests, roar, gate, **options)
-        return own if options or epochs is None or epochs.empty else [*own, _more_epochs(epochs)]
+        stated = statements(scores, points, tests, roar, gate, **options)
+        return stated if options or epochs is None or epochs.empty else [*stated, _more_epochs(epochs)]
 
     return multiverse_tables(state, CARD, scale, gate, seeds)
 
@@ -106,9 +106,9 @@ def statements(scores, points, tests=None, roar=None, gate=None, **setting):
 
 def _performance(scores, gate=None):
     """Section 5.1 and appendix H.1: performance with nothing and with everything masked, by strategy."""
-    own = scores[(scores.metric == scores.dataset.map(CARD.metric)) & (scores.split == "test")]
+    scored = scores[(scores.metric == scores.dataset.map(CARD.metric)) & (scores.split == "test")]
     majority = scores[scores.metric == "majority"].groupby(["dataset", "model"]).value.mean()
-    by_case = own.groupby(["dataset", "model"], sort=False)
+    by_case = scored.groupby(["dataset", "model"], sort=False)
     columns = ["strategy", "masked"]
     wide = {key: part.pivot(index="seed", columns=columns, values="value") for key, part in by_case}
 
@@ -146,9 +146,9 @@ def _more_epochs(history):
     """Section 5.1, appendix I: the best epoch by the copies that choose it, masked less plain fine-tuning."""
     unit, best = ["dataset", "model", "seed"], {}
     for strategy, chosen_by in ((MASKED, ["unmasked", "masked"]), (PLAIN, ["unmasked"])):
-        own = select(history, strategy=strategy).sort_values("epoch")
-        own = own.assign(score=own[chosen_by].mean(axis=1)).dropna(subset="score").reset_index(drop=True)
-        best[strategy] = own.loc[own.groupby(unit, sort=False).score.idxmax()].set_index(unit)["epoch"]
+        runs = select(history, strategy=strategy).sort_values("epoch")
+        runs = runs.assign(score=runs[chosen_by].mean(axis=1)).dropna(subset="score").reset_index(drop=True)
+        best[strategy] = runs.loc[runs.groupby(unit, sort=False).score.idxmax()].set_index(unit)["epoch"]
     gain = (best[MASKED] - best[PLAIN]).dropna()
     gains = {key: part.droplevel([0, 1]) for key, part in gain.groupby(["dataset", "model"], sort=False)}
     return _claim("masked fine-tuning takes more epochs (best epoch, less that of plain fine-tuning)", gains)
@@ -171,17 +171,17 @@ def _in_distribution(tests, once, combination):
         of = ["dataset", "model", "strategy", "seed", "definition", "ratio"]
         masked = masked[(masked.ratio < 100) | ~masked.duplicated(of)]
     for definition, part in masked.groupby("definition", sort=False):
-        own, more = {}, {}
+        passed, more = {}, {}
         for key, of in part.groupby(["dataset", "model"], sort=False):
-            own[key] = of[of.strategy == MASKED].groupby("seed").passed.mean()
+            passed[key] = of[of.strategy == MASKED].groupby("seed").passed.mean()
             both = set.intersection(*of.groupby("strategy").measure.unique().map(set))
             shares = of[of.measure.isin(both)].groupby(["seed", "strategy"]).passed.mean().unstack("strategy")
             if {MASKED, PLAIN} <= set(shares):
                 more[key] = shares[MASKED] - shares[PLAIN]
-        own = {key: share for key, share in own.items() if len(share)}
+        passed = {key: share for key, share in passed.items() if len(share)}
         about = {"definition": definition, "limits": (0.0, 1.0)}
         claim = "masked data is in distribution with masked fine-tuning (mean share of tests)"
-        yield _claim(claim, own, ">=", CONSISTENT, **about)
+        yield _claim(claim, passed, ">=", CONSISTENT, **about)
         claim = "masked data is in distribution in more tests than with plain fine-tuning"
         yield _claim(claim, more, **about | {"limits": LIMITS["share of tests"]})
 
@@ -189,10 +189,10 @@ def _in_distribution(tests, once, combination):
 # Faithfulness -------------------------------------------------------------------------------------
 
 
-def _faithfulness(found, area):
+def _faithfulness(by_case, area):
     """Section 5.3: which measures are more faithful, by area."""
     limits = LIMITS.get(area, (-np.inf, np.inf))
-    measures = dict.fromkeys(measure for table in found.values() for measure in table)
+    measures = dict.fromkeys(measure for table in by_case.values() for measure in table)
     twins = [m for m in measure_order() if {m, f"{m}_abs"} <= measures.keys()]
     compared = {
         "occlusion is the most faithful (best of it less the best gradient)": _occlusion,
@@ -202,29 +202,29 @@ def _faithfulness(found, area):
         FAITHFUL: _share_above,
         "x∇x is the worst (lead of the next over it)": _next_over,
     }
-    known = _published()
+    published = _published()
     for claim, compare in compared.items():
         relation = ">=" if claim.startswith("Beam") else ">"
-        gains = {key: compare(table) for key, table in found.items()}
+        gains = {key: compare(table) for key, table in by_case.items()}
         gains = {key: gain for key, gain in gains.items() if gain.notna().any()}
         printed = {}
         for dataset, model in gains:
-            if dataset in known.index:
-                same = known.columns.intersection(found[dataset, model].columns)
-                printed[dataset] = float(compare(known.loc[[dataset], same]).iloc[0])
-        more = {"published": printed, "limits": limits, "rivals": _rivals(compare, found, gains)}
+            if dataset in published.index:
+                same = published.columns.intersection(by_case[dataset, model].columns)
+                printed[dataset] = float(compare(published.loc[[dataset], same]).iloc[0])
+        more = {"published": printed, "limits": limits, "rivals": _rivals(compare, by_case, gains)}
         if claim == FAITHFUL:
             more |= {"threshold": 0.5, "limits": (0.0, 1.0)}
         yield _claim(claim, gains, relation, baseline=RANDOM, **more)
 
 
-def _rivals(compare, found, gains):
+def _rivals(compare, by_case, gains):
     """{gradient: values of the lead of occlusion's best over it}, for the claims that occlusion is ahead."""
     if compare not in (_occlusion, _absolute_occlusion):
         return {}
     leads = {}
     for key in gains:
-        table = found[key] if compare is _occlusion else found[key][_absolute(found[key])]
+        table = by_case[key] if compare is _occlusion else by_case[key][_absolute(by_case[key])]
         best = _best(table, lambda entry: entry.occlusion)
         for other in [m for m in table if registry.described(m).family == GRADIENT]:
             leads.setdefault(other, {})[key] = best - table[other]
@@ -266,7 +266,7 @@ def _difference(upper, lower, table):
     return pair[upper] - pair[lower]
 
 
-def _roar(found, roar, area):
+def _roar(by_case, roar, area):
     """RACU less Recursive ROAR's of the same architecture, mean over the measures of both; and the spreads.
 
     Published values of another architecture never stand in. The two are trained apart, so the interval is
@@ -275,10 +275,10 @@ def _roar(found, roar, area):
     theirs, variants = {}, {}
     if roar is not None:
         theirs, variants = areas(roar, area), roar.groupby(["dataset", "model"]).variant.first()
-    known, printed = _published("racu"), select(published_roar(), model=PUBLISHED_MODEL)
+    published, printed = _published("racu"), select(published_roar(), model=PUBLISHED_MODEL)
     printed = printed.pivot(index="dataset", columns="measure", values="value") / 100
     cases, spreads, gains = {}, {}, {}
-    for (dataset, model), table in found.items():
+    for (dataset, model), table in by_case.items():
         of = SST.get(dataset, dataset), model
         other, variant = theirs.get(of, pd.DataFrame()), variants.get(of, "")
         both = table.columns.intersection(other.columns)
@@ -291,11 +291,11 @@ def _roar(found, roar, area):
             wider = (other[both].std() - table[both].std()).mean()
             reason = case.reason or "a spread over so few seeds has no interval"
             spreads[Case(dataset, model)] = Interval(float(wider), "seed", 0, reason=reason)
-            if dataset in known.index and dataset in printed.index:
-                gains[dataset] = (known.loc[dataset] - printed.loc[dataset]).reindex(both).mean()
-    if found and not cases:
+            if dataset in published.index and dataset in printed.index:
+                gains[dataset] = (published.loc[dataset] - printed.loc[dataset]).reindex(both).mean()
+    if by_case and not cases:
         reason = "no data set has Recursive ROAR's records of the same architecture"
-        cases = spreads = {Case(*key): Interval(np.nan, "seed", 0, reason=reason) for key in found}
+        cases = spreads = {Case(*key): Interval(np.nan, "seed", 0, reason=reason) for key in by_case}
     than = "than the same measures by Recursive ROAR"
     yield Claim(f"more faithful {than} (RACU)", cases, "seeds", baseline=RANDOM, published=gains)
     yield Claim(f"varies less over seeds {than} (sd of RACU)", spreads, "seeds", baseline=RANDOM)

@@ -65,12 +65,12 @@ def performance(table: pd.DataFrame, scores: pd.DataFrame, split: str = "test", 
         masked = part.masked.iloc[0]
         column = ends[masked][0]
         for strategy in strategies:
-            own, look = part[part.strategy == strategy], _look(strategy)
+            rows, look = part[part.strategy == strategy], _look(strategy)
             shift = plots.beside(slots.index(strategy), len(slots))
-            plots.points(axis, own, column, _rows(own, keys) + shift, look)
+            plots.points(axis, rows, column, _rows(rows, keys) + shift, look)
             if strategy == MASKED and not masked:
-                at = _rows(own, keys) + plots.beside(slots.index(None), len(slots))
-                plots.points(axis, own, "published", at, look | {"hollow": True})
+                at = _rows(rows, keys) + plots.beside(slots.index(None), len(slots))
+                plots.points(axis, rows, "published", at, look | {"hollow": True})
             seeds = scores[(scores.strategy == strategy) & (scores.masked == masked)]
             seeds = seeds[[key in keys for key in zip(seeds.dataset, seeds.model, seeds.metric, strict=True)]]
             for converged, colour in ((True, "#555555"), (False, "#FF0000")):
@@ -101,15 +101,15 @@ def masf(
     """
     table = table.groupby("strategy", sort=False).filter(lambda part: part.measure.nunique() > 2)
     column = f"p_{definition}"
-    known = in_order(set(table.measure) - {"validation"}, names())
+    order = in_order(set(table.measure) - {"validation"}, names())
     ways = {name: strategy_title(name) for name in in_order(table.strategy.unique(), STRATEGIES)}
-    height = 0.25 + 0.125 * (len(known) + 1)
+    height = 0.25 + 0.125 * (len(order) + 1)
     grid = plots.panels(table, height=height, columns=("strategy", ways), left=1.8)
     artist = None
     for i, (axis, part) in enumerate(grid):
         if part.empty:
             continue
-        wide, rejected = (_map(part, known, name) for name in (column, column.replace("p_", "rejected_")))
+        wide, rejected = (_map(part, order, name) for name in (column, column.replace("p_", "rejected_")))
         marked = rejected.map(lambda seeds: str(int(seeds)) if seeds > 0 else "")
         artist = plots.heat(axis, wide, marked, P_LIMITS, "Blues_r")
         axis.tick_params(labelleft=i % grid.across == 0)
@@ -121,10 +121,10 @@ def masf(
     return grid.finish([plots.mark("seeds with p < 0.05: out of distribution", "#000000", "$n$")], scale)
 
 
-def _map(table, known, column):
+def _map(table, order, column):
     """Measures × ratios of a column; the fresh texts, which have one value, in a last row."""
     wide = table[table.measure != "validation"].pivot(index="measure", columns="ratio", values=column)
-    wide = wide.reindex(known)
+    wide = wide.reindex(order)
     for fresh in table[table.measure == "validation"][column]:
         wide.loc["validation"] = fresh
     return wide.rename(index=lambda name: FRESH if name == "validation" else label(name))
@@ -139,7 +139,7 @@ def curves(
     as of `racu`.
     """
     table = table[table.strategy == strategy]
-    known = in_order(table.measure.unique(), names())
+    order = in_order(table.measure.unique(), names())
     grid = plots.panels(by_kind(table), columns=("kind", KINDS), height=2.1, sharey="row")
     for axis, part in grid:
         for name in in_order(part.measure.unique(), names()):
@@ -148,7 +148,7 @@ def curves(
     metrics = [", ".join(map(metric_title, part.metric.unique())) for _, part in list(grid)[:: grid.across]]
     grid.name_axes("tokens masked [%]", [f"{metric} ↓" for metric in metrics])
     _grey(grid, at_chance)
-    return grid.finish(plots.attribution_looks(known), scale)
+    return grid.finish(plots.attribution_looks(order), scale)
 
 
 def racu(table: pd.DataFrame, scale: str = "", at_chance: Collection[str] = ()) -> Figure:
@@ -158,21 +158,21 @@ def racu(table: pd.DataFrame, scale: str = "", at_chance: Collection[str] = ()) 
     whose model is not above chance; their panels are grey, with a dagger.
     """
     table = table[table.strategy == MASKED]
-    known = in_order(table.measure.unique(), names())
-    grid = plots.panels(table, height=0.45 + 0.2 * len(known), left=1.6)
+    order = in_order(table.measure.unique(), names())
+    grid = plots.panels(table, height=0.45 + 0.2 * len(order), left=1.6)
     _grey(grid, at_chance)
     for axis, part in grid:
         plots.guide(axis, 0, look={"linestyle": "-"})
         plots.guide(axis, 1)
         for row in part.itertuples():
-            y, look, one = known.index(row.measure), line(row.measure), part.loc[[row.Index]]
+            y, look, one = order.index(row.measure), line(row.measure), part.loc[[row.Index]]
             if pd.notna(row.racu):
                 plots.points(axis, one, "racu", [y - 0.18], look, ("ci_low", "ci_high"), LIMITS)
             plots.points(axis, one, "published", [y + 0.18], look | {"hollow": True}, None, LIMITS)
             plots.points(axis, one, "roar", [y], ROAR, None, LIMITS)
         if part.flat.all():
             axis.set_title(f"{axis.get_title()}\n(none of ours: a seed's\nrandom curve is flat)")
-        plots.attribution_rows(axis, known)
+        plots.attribution_rows(axis, order)
     grid.name_axes("RACU ↑")
     roar = [ROAR] if table.roar.notna().any() else []
     return grid.finish([plots.mark("ours", "#555555", "o"), *_published(table), *roar], scale)

@@ -42,9 +42,9 @@ def explained(frame, option="main"):
     """The rows of a way to explain, of the column `option`; of measures left alone those of "main"."""
     if "option" not in frame:
         return frame
-    curve, own = ["dataset", "model", "seed", "strategy", "measure"], frame.option == option
-    kept = ~frame.set_index(curve).index.isin(frame[own].set_index(curve).index.unique())
-    return frame[own | (kept & (frame.option == "main"))]
+    curve, chosen = ["dataset", "model", "seed", "strategy", "measure"], frame.option == option
+    kept = ~frame.set_index(curve).index.isin(frame[chosen].set_index(curve).index.unique())
+    return frame[chosen | (kept & (frame.option == "main"))]
 
 
 def scores(records: list[dict], leave_out: bool = False) -> pd.DataFrame:
@@ -56,10 +56,10 @@ def with_convergence(frame, records, leave_out=False):
     """The rows with a column `converged`, which records know by seed and strategy; models by short names."""
     keys = ["dataset", "model", "seed", "strategy"]
     converged = shared.select(shared.metric_rows(records), metric="converged").set_index(keys).value
-    found = converged.astype(bool).to_dict()
+    by_run = converged.astype(bool).to_dict()
     frame = frame.assign(model=[results.slug(model) for model in frame.model])
     rows = frame[keys].itertuples(index=False, name=None)
-    frame = frame.assign(converged=[found.get(row, True) for row in rows])
+    frame = frame.assign(converged=[by_run.get(row, True) for row in rows])
     return frame[frame.converged] if leave_out else frame
 
 
@@ -71,8 +71,8 @@ def gates(records: list[dict]) -> pd.DataFrame:
     """
     scores = shared.select(shared.metric_rows(records, ["masked"]), split="test", strategy=MASKED, masked=0)
     names = {dataset: CARD.metric(dataset) for dataset in scores.dataset.unique()}
-    own = {d: name if name in ("mcc", "macro_f1") else "balanced_accuracy" for d, name in names.items()}
-    parts = [claims.gates(scores[scores.dataset == dataset], name) for dataset, name in own.items()]
+    metrics = {d: name if name in ("mcc", "macro_f1") else "balanced_accuracy" for d, name in names.items()}
+    parts = [claims.gates(scores[scores.dataset == dataset], name) for dataset, name in metrics.items()]
     return pd.concat(parts or [claims.gates(scores)], ignore_index=True)
 
 
@@ -80,8 +80,8 @@ def load_parts(
     results_dir: str, scale: str, records: list[dict], part: str, leave_out: bool = False
 ) -> pd.DataFrame:
     """The tables <unit>.<part>.parquet beside the records ("masf", "history"), empty if none has it."""
-    found = results.load_tables(results_dir, scale, PAPER, records, part)
-    return found if found.empty else with_convergence(found, records, leave_out)
+    table = results.load_tables(results_dir, scale, PAPER, records, part)
+    return table if table.empty else with_convergence(table, records, leave_out)
 
 
 def performance(scores: pd.DataFrame) -> pd.DataFrame:
@@ -94,13 +94,13 @@ def performance(scores: pd.DataFrame) -> pd.DataFrame:
         fine-tuning, seed by seed, of the seeds that converged on all of them.
     """
     majority = shared.select(scores, metric="majority").groupby(["dataset", "model"]).value.mean()
-    own = scores[scores.metric == scores.dataset.map(CARD.metric)]
+    scored = scores[scores.metric == scores.dataset.map(CARD.metric)]
     collapsed = shared.select(scores, metric="collapsed", masked=0).groupby([*CURVE, "split"]).value.sum()
     majorities = papers.published(PAPER, "table_2")[["dataset", "majority"]]
     paper = papers.published(PAPER, "table_3").merge(majorities)
     rows = []
-    for row, part in shared.groups(own, [*CURVE, "split"]):
-        known = published_cell(paper, row) if row["split"] == "test" else {}
+    for row, part in shared.groups(scored, [*CURVE, "split"]):
+        published = published_cell(paper, row) if row["split"] == "test" else {}
         row |= {
             "metric": CARD.metric(row["dataset"]),
             **seed_counts(part),
@@ -108,12 +108,12 @@ def performance(scores: pd.DataFrame) -> pd.DataFrame:
             **shared.over_seeds(shared.select(part, masked=0).value, "unmasked"),
             **shared.over_seeds(shared.select(part, masked=100).value, "all_masked"),
             "majority": majority.get((row["dataset"], row["model"]), np.nan),
-            **shared.published_interval(known),
-            "published_model": known.get("model", ""),
-            "published_majority": known.get("majority", np.nan) / 100,
+            **shared.published_interval(published),
+            "published_model": published.get("model", ""),
+            "published_majority": published.get("majority", np.nan) / 100,
         }
         rows.append(row)
-    return in_paper_order(pd.DataFrame(rows + _means_over_datasets(own, majority)))
+    return in_paper_order(pd.DataFrame(rows + _means_over_datasets(scored, majority)))
 
 
 def curve_table(points: pd.DataFrame) -> pd.DataFrame:
@@ -140,10 +140,10 @@ def masf(tests: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for row, part in shared.groups(tests, [*CURVE, "measure", "ratio"]):
         for definition in DEFINITIONS:
-            own = shared.select(part, definition=definition)
-            row |= shared.over_seeds(own.p, f"p_{definition}") | {f"fisher_{definition}": own.p_fisher.mean()}
-            row[f"share_{definition}"] = own.share_below_05.mean()
-            row[f"rejected_{definition}"] = (own.p < SIGNIFICANT).sum()
+            one = shared.select(part, definition=definition)
+            row |= shared.over_seeds(one.p, f"p_{definition}") | {f"fisher_{definition}": one.p_fisher.mean()}
+            row[f"share_{definition}"] = one.share_below_05.mean()
+            row[f"rejected_{definition}"] = (one.p < SIGNIFICANT).sum()
         rows.append(row | {"n": part.n.mean()} | seed_counts(part))
     return in_paper_order(pd.DataFrame(rows))
 
@@ -165,9 +165,9 @@ def walltime(records: list[dict]) -> pd.DataFrame:
     for row, part in shared.groups(pd.DataFrame(spent), [*CURVE, "part"]):
         name = row["part"]
         paper = papers.published(PAPER, PARTS.get(name, "table_9"))
-        known = published_cell(paper, row, None if name in PARTS else name)
+        published = published_cell(paper, row, None if name in PARTS else name)
         row |= {"minutes": part.minutes.mean(), "seeds": part.seed.nunique()}
-        row |= {"published": known.get("minutes", np.nan), "published_model": known.get("model", "")}
+        row |= {"published": published.get("minutes", np.nan), "published_model": published.get("model", "")}
         rows.append(row)
     return in_paper_order(pd.DataFrame(rows))
 
@@ -224,11 +224,11 @@ def published_areas():
     return both.drop_duplicates(["dataset", "model", "measure", "statistic"])
 
 
-def _means_over_datasets(own, majority):
+def _means_over_datasets(scores, majority):
     """The rows of "all", of the strategies that have been run on all data sets of masked fine-tuning."""
-    own = own[(own.split == "test") & own.converged]
+    scores = scores[(scores.split == "test") & scores.converged]
     rows = []
-    for model, part in own.groupby("model", sort=False):
+    for model, part in scores.groupby("model", sort=False):
         of_strategy = part.groupby("strategy", sort=False).dataset.unique().map(set)
         sets = of_strategy.get(MASKED, set())
         if len(sets) < 2:
@@ -258,8 +258,8 @@ def published_cell(table, row, measure=None):
     if row["strategy"] != MASKED:
         return {}
     model = row["model"] if row["model"] in set(table.model) else PUBLISHED_MODEL
-    given = {"measure": measure} if measure else {}
-    return shared.published_row(table, published_dataset(row["dataset"]), model=model, **given)
+    more = {"measure": measure} if measure else {}
+    return shared.published_row(table, published_dataset(row["dataset"]), model=model, **more)
 
 
 def claimed_first(table: pd.DataFrame, gate: pd.DataFrame) -> pd.DataFrame:

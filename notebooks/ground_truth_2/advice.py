@@ -66,9 +66,9 @@ def of_papers(entries: pd.DataFrame, scale: str) -> pd.DataFrame:
     """
     rows = []
     for paper, metrics in OF_PAPERS.items() if scale != "quick" else ():
-        own = as_published(entries).set_index("metric")
-        there = [name for name in metrics if name in own.index]
-        shares = [f"{label_of(name)} {own.lowest[name]:.0%} ({own.cell[name]})" for name in there]
+        listed = as_published(entries).set_index("metric")
+        there = [name for name in metrics if name in listed.index]
+        shares = [f"{label_of(name)} {listed.lowest[name]:.0%} ({listed.cell[name]})" for name in there]
         if shares:
             text = (
                 "**Can its metrics be believed?** Of pairs of explanations of which one is known to be "

@@ -127,14 +127,14 @@ def steps(values: pd.DataFrame) -> pd.DataFrame:
     means = accuracies(natural).groupby([*ENTRY, "kind"]).mean()
     entry = means.index.droplevel("kind")
     words = {"zero by element": EQUAL, "zero by token": EQUAL_TOKEN, "[MASK]": EQUAL_MASK}
-    found = {word: means[entry == one].droplevel(ENTRY) for word, one in words.items()}
-    return pd.DataFrame(found).rename_axis("kind").reset_index()
+    by_word = {word: means[entry == one].droplevel(ENTRY) for word, one in words.items()}
+    return pd.DataFrame(by_word).rename_axis("kind").reset_index()
 
 
 def flagged_texts(values: pd.DataFrame) -> str:
     """On how many texts claim 7 rests, in a sentence."""
-    own = values[(values[ENTRY] == list(AOPC_C)).all(axis=1) & values.error.isin(ERRORS)]
-    texts = own[own.mechanism.map(KIND) == "N1"].groupby(["flagged", "seed"]).texts.max()
+    rows = values[(values[ENTRY] == list(AOPC_C)).all(axis=1) & values.error.isin(ERRORS)]
+    texts = rows[rows.mechanism.map(KIND) == "N1"].groupby(["flagged", "seed"]).texts.max()
     flagged = texts[texts.index.get_level_values("flagged")]
     return f"Claim 7 rests on {flagged.sum()} flagged texts of {texts.sum()}, of {len(flagged)} seeds."
 
@@ -150,8 +150,8 @@ def statements(values, certificates):
     def of(entry, kind, *errors, among=cell):
         """The mean over errors by seed; empty where a record is not there."""
         place = among.index.droplevel(["error", "seed"])
-        found = among[place == (*entry, kind)].unstack("error").reindex(columns=errors)
-        return found.mean(axis=1, skipna=False).droplevel([*ENTRY, "kind"])
+        chosen = among[place == (*entry, kind)].unstack("error").reindex(columns=errors)
+        return chosen.mean(axis=1, skipna=False).droplevel([*ENTRY, "kind"])
 
     def each(one, other, kinds, among=(cell, cell)):
         """{kind: the difference of two entries by seed}, kinds {kind: errors}."""

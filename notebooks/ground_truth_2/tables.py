@@ -82,9 +82,9 @@ def cells(values: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for key, part in accuracies(values).groupby(keys, sort=False):
         interval = seeds_interval(part.to_numpy(), limits=(0, 1))
-        found = {"core": key[-2:] in CORE, "accuracy": interval.value, "ci_low": interval.low}
-        found |= {"ci_high": interval.high, "n_seeds": len(part)}
-        rows.append(dict(zip(keys, key, strict=True)) | found | {n: of[key] for n, of in other.items()})
+        row = {"core": key[-2:] in CORE, "accuracy": interval.value, "ci_low": interval.low}
+        row |= {"ci_high": interval.high, "n_seeds": len(part)}
+        rows.append(dict(zip(keys, key, strict=True)) | row | {n: of[key] for n, of in other.items()})
     return pd.DataFrame(rows)
 
 
@@ -107,7 +107,7 @@ def entries(
         chance that a right pair has more room than a wrong one). Entries with more core cells come first.
     """
     accuracy, spent = accuracies(values), milliseconds(records)
-    known = resolution.assign(kind=resolution.mechanism.map(KIND))
+    needed = resolution.assign(kind=resolution.mechanism.map(KIND))
     rows = []
     for entry in accuracy.index.droplevel(["kind", "error", "seed"]).unique():
         own_cells = matrix(accuracy, entry)
@@ -115,11 +115,11 @@ def entries(
             continue
         kind, error = lowest = own_cells.mean().idxmin()
         interval = seeds_interval(own_cells[lowest].dropna().to_numpy(), limits=(0, 1))
-        own = known[(known[ENTRY] == list(entry)).all(axis=1)]
-        texts = own.texts_needed[(own.kind == kind) & (own.error == error)].median()
+        part = needed[(needed[ENTRY] == list(entry)).all(axis=1)]
+        texts = part.texts_needed[(part.kind == kind) & (part.error == error)].median()
         of_entry = values[(values[ENTRY] == list(entry)).all(axis=1) & in_core(values)]
         whole = own_cells.to_numpy()
-        found = {
+        row = {
             "worst": worst_case.worst(whole) if len(whole) > 1 else own_cells.mean().min(),
             "cell": " ".join(lowest),
             "lowest": interval.value,
@@ -132,9 +132,9 @@ def entries(
             "texts": texts,
             "seconds": texts * spent.get(" ".join(entry), float("nan")) / 1000,
             **_flagged(of_entry),
-            "auroc": own.room_auroc.mean(),
+            "auroc": part.room_auroc.mean(),
         }
-        rows.append(dict(zip(ENTRY, entry, strict=True)) | found)
+        rows.append(dict(zip(ENTRY, entry, strict=True)) | row)
     return pd.DataFrame(rows).sort_values(["cells", "worst"], ascending=False, ignore_index=True)
 
 
@@ -147,11 +147,11 @@ def transfer(values: pd.DataFrame) -> pd.DataFrame:
     core = values[in_core(values) & ~values.metric.isin(CONTROLS)]
     by_shape = accuracies(core, by=("shape",)).reset_index()
     plain = accuracies(core).reset_index()
-    own = plain[(plain.operator != "zero") | (plain.by == "element")]
+    erased = plain[(plain.operator != "zero") | (plain.by == "element")]
     rows = []
     for between, table, names, cell in (
         ("kind", plain, ENTRY, []),
-        ("operator", own, ["metric", "map"], ["kind", "error"]),  # not all have natural texts
+        ("operator", erased, ["metric", "map"], ["kind", "error"]),  # not all have natural texts
         ("shape", by_shape, ENTRY, []),
     ):
         wide = table.groupby([*names, "seed", *cell, between], sort=False).accuracy.mean().unstack(between)
@@ -170,22 +170,22 @@ def conditions(values: pd.DataFrame) -> pd.DataFrame:
 
     ENTRY, kind, condition (shape, flagged or empty_keeps), level and accuracy.
     """
-    core, found = values[in_core(values)], []
+    core, parts = values[in_core(values)], []
     for condition in ("shape", "flagged", "empty_keeps"):
         means = accuracies(core, by=(condition,)).groupby([*ENTRY, "kind", condition], sort=False).mean()
         table = means.reset_index().rename(columns={condition: "level"})
-        found.append(table.assign(condition=condition, level=table.level.astype(str)))
-    return pd.concat(found, ignore_index=True)[[*ENTRY, "kind", "condition", "level", "accuracy"]]
+        parts.append(table.assign(condition=condition, level=table.level.astype(str)))
+    return pd.concat(parts, ignore_index=True)[[*ENTRY, "kind", "condition", "level", "accuracy"]]
 
 
 def ties(values: pd.DataFrame) -> pd.DataFrame:
     """The ladder of version 1, evidence in each fifth of the ranking: accuracy at three widths of ties."""
     fifths = values[values.error == "fifths"]
-    found = {
+    columns = {
         f"ties {width:g}": accuracies(fifths, right=name).groupby(ENTRY, sort=False).mean()
         for name, width in TIES.items()
     }
-    return pd.DataFrame(found).reset_index()
+    return pd.DataFrame(columns).reset_index()
 
 
 def largest(certificates: pd.DataFrame) -> pd.DataFrame:

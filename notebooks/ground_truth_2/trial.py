@@ -38,19 +38,19 @@ CHECKED = 8  # explanations that are also scored in another order
 
 def report(metric=None, attribution=None, better="higher", seed=0, output="out", data_dir="", model_dir=""):
     """What `score` finds as text, with the file that it writes; Args: as there."""
-    found = score(metric, attribution, better, seed, output, data_dir, model_dir)
+    result = score(metric, attribution, better, seed, output, data_dir, model_dir)
     lines = []
-    if "cells" in found:
-        own = pd.DataFrame(found["cells"])
-        wide = own.pivot(index=tables.ENTRY, columns=["kind", "error"], values="accuracy")
+    if "cells" in result:
+        cells = pd.DataFrame(result["cells"])
+        wide = cells.pivot(index=tables.ENTRY, columns=["kind", "error"], values="accuracy")
         wide.index = wide.index.map(lambda parts: " ".join(filter(None, parts)))
-        shown = wide.T.reset_index().round(2).to_string(index=False)
-        lines += [f"{found['name']}: accuracy in {len(wide.columns)} of {len(CORE)} core cells", shown, ""]
-        if found["beside"]:
-            beside = pd.DataFrame(found["beside"]).round(2)
+        text = wide.T.reset_index().round(2).to_string(index=False)
+        lines += [f"{result['name']}: accuracy in {len(wide.columns)} of {len(CORE)} core cells", text, ""]
+        if result["beside"]:
+            beside = pd.DataFrame(result["beside"]).round(2)
             lines += ["Lowest core cell and mean of the study's entries:", beside.to_string(index=False), ""]
-    if "attributions" in found:
-        table = pd.DataFrame(found["attributions"]).round(2)
+    if "attributions" in result:
+        table = pd.DataFrame(result["attributions"]).round(2)
         lines += ["AUPRC of the words that the models use:", table.to_string(index=False), ""]
     file = f"{Path(output).as_posix()}/ground_truth.json"
     return "\n".join([*lines, f"{file}: these numbers; the trained models are kept beside it"])
@@ -82,7 +82,7 @@ def score(metric=None, attribution=None, better="higher", seed=0, output="out", 
         attributions.get(attribution)  # before a model is trained
     if data_dir and not Path(data_dir).is_dir():
         raise ValueError(f"data_dir={data_dir!r}: there is no such folder; check the path")
-    entry, found = None if metric is None else _entry(metric, better), {}
+    entry, result = None if metric is None else _entry(metric, better), {}
     counts, precise = [], []
     for about, prepared in _models(seed, output, data_dir, model_dir):
         if entry is not None:
@@ -90,14 +90,14 @@ def score(metric=None, attribution=None, better="higher", seed=0, output="out", 
         if attribution is not None and about["task"] == "planted":
             precise.append(_auprc(attribution, prepared, WORDS[about["mechanism"]]))
     if entry is not None:
-        found |= {"name": entry.metric} | _cells(pd.concat(counts, ignore_index=True))
+        result |= {"name": entry.metric} | _cells(pd.concat(counts, ignore_index=True))
     if precise:
         means = pd.concat(precise).groupby("attribution").auprc.mean().sort_values(ascending=False)
-        found["attributions"] = means.reset_index().to_dict("records")
+        result["attributions"] = means.reset_index().to_dict("records")
     Path(output).mkdir(parents=True, exist_ok=True)
-    text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
     Path(output, "ground_truth.json").write_text(text, encoding="utf-8")
-    return found
+    return result
 
 
 def _entry(metric, better):
@@ -107,10 +107,10 @@ def _entry(metric, better):
 
     name, function = (metric, None) if isinstance(metric, str) else (metric.__name__, metric)
     if function is None:
-        known = registry.get(name)
-        if known.level != "example" or not set(known.needs) <= {"classifier", "mask"}:
+        registered = registry.get(name)
+        if registered.level != "example" or not set(registered.needs) <= {"classifier", "mask"}:
             raise ValueError(f"metric {name!r} has no value of a text and a classifier alone: leave it out")
-        function, better = known.resolve(), known.better
+        function, better = registered.resolve(), registered.better
 
     def checked(inputs, scores):
         return numbers(name, function(inputs, scores), len(scores))
@@ -127,9 +127,9 @@ def _models(seed, output, *folders):
     units, places = [], (output, *folders)
     for task in MODELS if folders[0] else (TASK,):
         model, mechanisms = MODELS[task]
-        for own in range(seed, seed + SEEDS):
+        for number in range(seed, seed + SEEDS):
             for alone in [(name,) for name in mechanisms] or [()]:
-                units.append(Unit(task, model, own, alone, operators=OPERATORS, examples=EXAMPLES))
+                units.append(Unit(task, model, number, alone, operators=OPERATORS, examples=EXAMPLES))
     with ProcessPoolExecutor(WORKERS, get_context("spawn"), torch.set_num_threads, (1,)) as pool:
         small = pool.map(_prepared, [unit for unit in units if unit.task == TASK], *map(repeat, places))
         large = (_prepared(unit, *places) for unit in units if unit.task != TASK)  # takes all threads
@@ -142,9 +142,9 @@ def _models(seed, output, *folders):
 
 def _prepared(unit, output, *folders):
     """The one model of a unit: ({task, mechanism, seed}, why it is refused, `scoring.Prepared`)."""
-    given = {"task": unit.task, "model": unit.model, "seed": unit.seed, "scale": "quick", "device": "cpu"}
+    params = {"task": unit.task, "model": unit.model, "seed": unit.seed, "scale": "quick", "device": "cpu"}
     places = {"results_dir": str(Path(output).absolute() / "results")}
-    ((name, trained),) = unit.models(*folders, results.start("ground_truth_2", given | places))
+    ((name, trained),) = unit.models(*folders, results.start("ground_truth_2", params | places))
     about = {"task": unit.task, "mechanism": name, "seed": unit.seed}
     return about, trained.refused, None if trained.refused else unit.prepared(trained)
 
@@ -178,18 +178,18 @@ def _counts(entry, prepared):
 
 def _cells(counts):
     """{"cells", "missing", "beside"} of one's own counts."""
-    found = tables.cells(counts)
-    found = found[found.core]
-    there = set(zip(found.kind, found.error, strict=True))
+    table = tables.cells(counts)
+    table = table[table.core]
+    there = set(zip(table.kind, table.error, strict=True))
     path = FOLDER.parent / "results/small/ground_truth_2/tables/entries.csv"
     beside = []
     if path.is_file():
-        known = pd.read_csv(path, keep_default_na=False).head(20)
-        names = known[tables.ENTRY].agg(lambda parts: " ".join(filter(None, parts)), axis=1)
-        beside = known.assign(entry=names)[["entry", "lowest", "mean"]].to_dict("records")
+        others = pd.read_csv(path, keep_default_na=False).head(20)
+        names = others[tables.ENTRY].agg(lambda parts: " ".join(filter(None, parts)), axis=1)
+        beside = others.assign(entry=names)[["entry", "lowest", "mean"]].to_dict("records")
     columns = [*tables.ENTRY, "kind", "error", "accuracy", "n_seeds"]
     return {
-        "cells": found[columns].to_dict("records"),
+        "cells": table[columns].to_dict("records"),
         "missing": [" ".join(cell) for cell in CORE if cell not in there],
         "beside": beside,
     }
@@ -206,8 +206,8 @@ def _auprc(attribution, prepared, words):
     evidence = [scores >= np.sort(scores)[-words] for scores in best]
     with methods.joined(list(dict.fromkeys([*BESIDE, attribution]))) as joined:
         names = list(joined.computed.values())
-        found = attribute(model, encodings, prepared.targets, names, seed=prepared.seed)
+        computed = attribute(model, encodings, prepared.targets, names, seed=prepared.seed)
     for name in names:
-        for encoding, scores, true in zip(encodings, found[name], evidence, strict=True):
+        for encoding, scores, true in zip(encodings, computed[name], evidence, strict=True):
             rows.append((name, auprc(scores[encoding.maskable], true)))
     return pd.DataFrame(rows, columns=["attribution", "auprc"])

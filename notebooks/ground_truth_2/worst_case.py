@@ -55,8 +55,8 @@ def worst(cells):
     chosen, finite = _halves(len(cells)), np.isfinite(cells)
     count = np.array([chosen @ finite, (1 - chosen) @ finite])  # (halves, ways, cells)
     total = np.array([chosen, 1 - chosen]) @ np.where(finite, cells, 0)
-    known = (count > 0).all(axis=0)
-    means = np.where(known, total / np.maximum(count, 1), np.inf)
+    counted = (count > 0).all(axis=0)
+    means = np.where(counted, total / np.maximum(count, 1), np.inf)
     places = means.argmin(axis=2)[..., None]  # of the worst cell of each half
     values, weights = (np.take_along_axis(table[::-1], places, axis=2) for table in (means, count))
     return float(np.average(values, weights=weights))

@@ -28,8 +28,8 @@ def demand(units):
     """The key and client of judges behind an endpoint, unless their answers are kept."""
     from notebooks.noiser.measure.unit import check_endpoint
 
-    for given in units:
-        check_endpoint({"judge": "", "tokens": 0} | given, Path("checkpoints/judges"))
+    for params in units:
+        check_endpoint({"judge": "", "tokens": 0} | params, Path("checkpoints/judges"))
 
 
 CARD = Card.read(

@@ -87,7 +87,7 @@ def statements(values, further, **setting):
             result += _best_bounding(log_ratios(boundings, of), more)
     if not released and not changed:
         result += further(by)
-    return [own for claim in result for own in _by_model(claim) if len(own.values)]
+    return [one for claim in result for one in _by_model(claim) if len(one.values)]
 
 
 def _further(answers, parts, evidence, by):
@@ -106,16 +106,16 @@ def _by_model(claim):
     named = {model: f"{claim.claim}, {model}" if model else claim.claim for model in kind.unique()}
     claims = []
     for model, part in values.groupby(kind, sort=False):
-        own = {"claim": named[model], "values": part, "rivals": _of(claim.rivals, part)}
-        claims.append(replace(claim, instance_of=claim.claim, **own))
+        changes = {"claim": named[model], "values": part, "rivals": _of(claim.rivals, part)}
+        claims.append(replace(claim, instance_of=claim.claim, **changes))
     return claims
 
 
 def _of(rivals, part):
     """The leads over each rival on the tasks and models of a part."""
     cases = set(part.dataset + part.model)
-    kept = {name: own[(own.dataset + own.model).isin(cases)] for name, own in rivals.items()}
-    return {name: own.reset_index(drop=True) for name, own in kept.items() if len(own)}
+    kept = {name: rows[(rows.dataset + rows.model).isin(cases)] for name, rows in rivals.items()}
+    return {name: rows.reset_index(drop=True) for name, rows in kept.items() if len(rows)}
 
 
 def _claim(claim, cases, published=None, **more):
@@ -134,17 +134,17 @@ def _lead(claim, cases, best, is_other, published=None, **more):
 
 
 def _most_faithful(ratios, more):
-    known = _published_lead("noiser", ["dataset", "model"], "attribution", "table_1")
-    known = known if more["baseline"] == RANDOM else {}
+    printed = _published_lead("noiser", ["dataset", "model"], "attribution", "table_1")
+    printed = printed if more["baseline"] == RANDOM else {}
     claim = "Noiser is the most faithful (lead over the best other, log ratio)"
-    lead = _lead(claim, ratios, NOISER, lambda pair: pair[0] != NOISER[0], known, **more)
+    lead = _lead(claim, ratios, NOISER, lambda pair: pair[0] != NOISER[0], printed, **more)
     return [lead, replace(lead, claim="Noiser is the most faithful everywhere", quantifier="everywhere")]
 
 
 def _best_bounding(ratios, more):
-    known = _published_lead("k_min", "model", "bounding", "table_2") if more["baseline"] == RANDOM else {}
+    printed = _published_lead("k_min", "model", "bounding", "table_2") if more["baseline"] == RANDOM else {}
     claim = "k_min is the best bounding (lead over the best other, log ratio)"
-    return [_lead(claim, ratios, NOISER, lambda pair: True, known, **more)]
+    return [_lead(claim, ratios, NOISER, lambda pair: True, printed, **more)]
 
 
 # Answerability, distractor, evidence --------------------------------------------------------------
@@ -158,9 +158,9 @@ def _answerability(answers, by):
         table = answers.assign(rate=right, score=right * answers.mass)
         for metric, best, name in BEST:
             cells = units(table, ["attribution", "baseline"], metric, by, more)
-            known = _published_lead(best, "model", "attribution", published, metric=metric)
+            printed = _published_lead(best, "model", "attribution", published, metric=metric)
             claim = f"{name} has the highest answerability {metric} (top {top}, lead over the next)"
-            yield _lead(claim, cells, (best, ""), _other(best), known)
+            yield _lead(claim, cells, (best, ""), _other(best), printed)
             gains = {
                 case: frame[best, ""] - frame[best, "matched"]
                 for case, frame in cells.items()
@@ -184,8 +184,8 @@ def _distractor(parts, by):
 
 
 def _evidence(evidence, by):
-    own = evidence[(evidence.metric == "auprc") & (evidence.attribution == "noiser")].dropna(subset="value")
-    cells = units(own.assign(gain=own.value - own.chance), ["attribution"], "gain", by)
+    rows = evidence[(evidence.metric == "auprc") & (evidence.attribution == "noiser")].dropna(subset="value")
+    cells = units(rows.assign(gain=rows.value - rows.chance), ["attribution"], "gain", by)
     gains = {case: frame["noiser"] for case, frame in cells.items()}
     return [_claim("Noiser finds the known evidence (AUPRC above a random order)", gains, baseline="matched")]
 
@@ -195,12 +195,12 @@ def _other(best):
     return lambda column: column[0] not in (best, RANDOM) and column[1] == ""
 
 
-def _published_lead(best, index, columns, table, **given):
+def _published_lead(best, index, columns, table, **which):
     """{data set: published lead of one column over the best other, mean over the paper's models}.
 
     Cells that the paper copied from another model are left out. Tables without a data set are of Knowns.
     """
-    frame = select(papers.published(PAPER, table), **given).query("model != 'average'")
+    frame = select(papers.published(PAPER, table), **which).query("model != 'average'")
     frame = frame[~frame.copied] if "copied" in frame else frame
     wide = frame.pivot(index=index, columns=columns, values="value")
     leads = wide[best] - wide.drop(columns=best).max(axis=1, skipna=False)  # copied cells: no lead

@@ -32,10 +32,10 @@ CAPTIONS = layout("noiser", "captions.yaml")
 def faithfulness(table: pd.DataFrame, scale: str = "") -> Figure:
     """Table 1 as a figure: log ratio, not normalised, attributions × tasks, a panel a baseline."""
     table = _main(table)
-    known = [label(name) for name in in_order(table.method.unique(), names())]
+    order = [label(name) for name in in_order(table.method.unique(), names())]
     table = table.assign(row=table.method.map(label), column=_cases(table, 26))
-    grid = plots.panels(table, ["baseline"], 2, 0.8 + 0.2 * len(known), names=BASELINES.get, left=1.4)
-    return _heats(grid, "log_ratio", known, "log ratio ↑", scale)
+    grid = plots.panels(table, ["baseline"], 2, 0.8 + 0.2 * len(order), names=BASELINES.get, left=1.4)
+    return _heats(grid, "log_ratio", order, "log ratio ↑", scale)
 
 
 def leads(table: pd.DataFrame, scale: str = "", question: str = "method") -> Figure:
@@ -45,10 +45,10 @@ def leads(table: pd.DataFrame, scale: str = "", question: str = "method") -> Fig
     """
     table = table[(table.question == question) & table.lead.notna()]
     table = table.assign(row=_cases(table, 40), column=table.normalisation)
-    known = list(dict.fromkeys(table.row))
-    grid = plots.panels(table, ["baseline"], names=BASELINES.get, height=0.5 + 0.24 * len(known), left=2.2,
+    order = list(dict.fromkeys(table.row))
+    grid = plots.panels(table, ["baseline"], names=BASELINES.get, height=0.5 + 0.24 * len(order), left=2.2,
                   columns=("definition", _there(LEADS, table.definition)))  # fmt: skip
-    return _heats(grid, "lead", known, "lead (log ratio) ↑", scale)
+    return _heats(grid, "lead", order, "lead (log ratio) ↑", scale)
 
 
 def _there(titles, column):
@@ -69,11 +69,11 @@ def _heats(grid, value, rows, words, scale):
             continue
         stars = np.where((part.ci_low > 0) | (part.ci_high < 0), "*", "")
         texts = part.assign(text=part[value].map("{:.1f}".format).str.replace("-", "−") + stars)
-        shown, marked = (
+        values, marked = (
             texts.pivot(index="row", columns="column", values=name).reindex(index=rows, columns=columns)
             for name in (value, "text")
         )
-        artist = plots.heat(axis, shown.astype(float), marked.astype(object).fillna(""), COLOURED, "PuOr")
+        artist = plots.heat(axis, values.astype(float), marked.astype(object).fillna(""), COLOURED, "PuOr")
         axis.tick_params(labelleft=i % grid.across == 0, labelsize=6)
         axis.tick_params(axis="x", rotation=90)
     if artist:
@@ -88,14 +88,14 @@ def parts(table: pd.DataFrame, scale: str = "") -> Figure:
     """Figure 2: shares of the subject and, if any, of the distractor in attributions' scores."""
     table = table[table.part.isin(PARTS) & table.share.notna()]
     table = table.assign(words=table.part.map(lambda part: PARTS[part][:-2]))
-    known = in_order(table.method.unique(), names())
-    grid = plots.panels(table, ["task", "model", "words"], left=1.7, height=0.6 + 0.17 * len(known))
+    order = in_order(table.method.unique(), names())
+    grid = plots.panels(table, ["task", "model", "words"], left=1.7, height=0.6 + 0.17 * len(order))
     for axis, part in grid:
         for row in part.itertuples():
             look, one = line(row.method), part.loc[[row.Index]]
-            plots.points(axis, one, "share", [known.index(row.method)], look, INTERVAL)
+            plots.points(axis, one, "share", [order.index(row.method)], look, INTERVAL)
         plots.guide(axis, part.chance.mean())
-        plots.attribution_rows(axis, known)
+        plots.attribution_rows(axis, order)
         axis.set_xlabel(", ".join(PARTS[name] for name in part.part.unique()))
         axis.tick_params(labelbottom=True)
     grid.include(0)
@@ -107,17 +107,17 @@ def parts(table: pd.DataFrame, scale: str = "") -> Figure:
 def minimum(table: pd.DataFrame, scale: str = "") -> Figure:
     """Figure 3: the mean share of words that the judge needs to stay right, of `tables.answerability`."""
     table = table[(table.top == 1) & table.min_top_k.notna()]
-    known = in_order(table.method.unique(), names())
+    order = in_order(table.method.unique(), names())
     judges = table.judge.map(lambda name: f"judge {model_title(slug(name))}")
     table = table.assign(words=judges if judges.nunique() > 1 else "")
-    grid = plots.panels(table, ["task", "model", "words"], across=2, left=1.7, height=0.4 + 0.17 * len(known))
+    grid = plots.panels(table, ["task", "model", "words"], across=2, left=1.7, height=0.4 + 0.17 * len(order))
     for axis, part in grid:
         shuffled = part[part.baseline == "matched"]
-        plots.points(axis, shuffled, "min_top_k", plots.place(shuffled.method, known), SHUFFLED, None)
+        plots.points(axis, shuffled, "min_top_k", plots.place(shuffled.method, order), SHUFFLED, None)
         for row in part[part.baseline == ""].itertuples():
             look, one = line(row.method), part.loc[[row.Index]]
-            plots.points(axis, one, "min_top_k", [known.index(row.method)], look, WORDS_INTERVAL)
-        plots.attribution_rows(axis, known)
+            plots.points(axis, one, "min_top_k", [order.index(row.method)], look, WORDS_INTERVAL)
+        plots.attribution_rows(axis, order)
         axis.set_xlim(0, 1)
     grid.name_axes("words needed (share) ↓")
     shuffled = [SHUFFLED] if (table.baseline == "matched").any() else []
@@ -140,7 +140,7 @@ def agreement(
     answers = answers[answers.groupby(["task", "model"]).rate.transform("max") > 0]
     columns = ["task", "model", "method", "baseline", "log_ratio", *INTERVAL]
     both = answers.drop(columns="baseline").merge(kept[columns], on=["task", "model", "method"])
-    known = in_order(both.method.unique(), names())
+    order = in_order(both.method.unique(), names())
     baselines = _there(BASELINES, both.baseline)
     grid = plots.panels(both, ["task", "model"], height=1.9, columns=("baseline", baselines), sharey="row")
     for axis, part in grid:
@@ -156,7 +156,7 @@ def agreement(
         row = axis.get_shared_y_axes().get_siblings(axis)
         axis.set_ylim(0, 1.08 * max(of.dataLim.ymax for of in row))
     grid.name_axes("log ratio ↑", MEASURES[measure])
-    return grid.finish([look | {"linestyle": ""} for look in plots.attribution_looks(known)], scale)
+    return grid.finish([look | {"linestyle": ""} for look in plots.attribution_looks(order)], scale)
 
 
 def _main(table):

@@ -41,14 +41,14 @@ def faithfulness(values: pd.DataFrame, within: Sequence[str] = ()) -> pd.DataFra
     for place, part in values.groupby([*within, "definition", "normalisation"], sort=False):
         random = part[part.baseline == "random"]
         for key, named in part[part.baseline != "random"].groupby(method, sort=False):
-            own, matched = named[named.baseline == ""], named[named.baseline == "matched"]
+            plain, matched = named[named.baseline == ""], named[named.baseline == "matched"]
             for baseline, drawn in zip(BASELINES, (random, matched), strict=True):
                 if baseline == "matched" and matched.empty:
                     continue  # of a unit with options="none"
                 names = dict(
                     zip([*within, "definition", "normalisation", *method], [*place, *key], strict=True)
                 )
-                rows.append({**names, "baseline": baseline, **_compared(own, drawn)})
+                rows.append({**names, "baseline": baseline, **_compared(plain, drawn)})
     return pd.DataFrame(rows)
 
 
@@ -62,13 +62,13 @@ def by_number_of_draws(draws, within=()):
     cells, rows = draws.assign(setting=draws["setting"] if "setting" in draws else ""), []
     layout = {"index": [*keys, "baseline"], "columns": "draw", "values": ["soft_ns", "soft_nc"]}
     wide = cells.pivot_table(**layout, sort=False)
-    for key, own in wide.xs("", level="baseline").iterrows():
+    for key, ours in wide.xs("", level="baseline").iterrows():
         for baseline in BASELINES:
             random = (*key[:-2], "random", "") if baseline == "random" else key
             if (*random, baseline) not in wide.index:
                 continue
             drawn = wide.loc[(*random, baseline)]
-            means = np.stack([own.soft_ns, own.soft_nc, drawn.soft_ns, drawn.soft_nc], 1)  # (draws, 4)
+            means = np.stack([ours.soft_ns, ours.soft_nc, drawn.soft_ns, drawn.soft_nc], 1)  # (draws, 4)
             means = means[~np.isnan(means).any(1)]  # the data sets of a table may have different numbers
             error = monte_carlo_error(log_ratio(means))
             for n in [n for n in DRAW_COUNTS if n <= len(means)]:
@@ -77,15 +77,15 @@ def by_number_of_draws(draws, within=()):
     return pd.DataFrame(rows)
 
 
-def _compared(own, drawn):
-    own, drawn, undefined = _by_example(own), _by_example(drawn), int(own.soft_nc.isna().sum())
-    both = own.index.intersection(drawn.index)
+def _compared(ours, drawn):
+    ours, drawn, undefined = _by_example(ours), _by_example(drawn), int(ours.soft_nc.isna().sum())
+    both = ours.index.intersection(drawn.index)
     if not len(both):
         raise ValueError(
             "no prompt has both an attribution's and a baseline's value: the model does not "
             "look at its prompts, or rows are missing"
         )
-    means = np.r_[own.loc[both].mean(), drawn.loc[both].mean()]  # (4,): NS, NC, the baseline's
+    means = np.r_[ours.loc[both].mean(), drawn.loc[both].mean()]  # (4,): NS, NC, the baseline's
     names = {"soft_ns": means[0], "soft_nc": means[1], "log_ratio": float(log_ratio(means))}
     return names | {"n": len(both), "undefined": undefined}
 

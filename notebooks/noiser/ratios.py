@@ -29,7 +29,7 @@ def units(table, columns, value, by="fact", more=()):
         by: "fact" or "example".
         more: columns that tell cases apart besides; their values stand behind the model.
     """
-    found, fixed = {}, ~generated(table.task)  # a generated task has a corpus and a model for each seed
+    by_case, fixed = {}, ~generated(table.task)  # a generated task has a corpus and a model for each seed
     table = table.assign(seed=table.seed.mask(fixed, 0))
     if by not in table:
         table = table.assign(**{by: table.example})
@@ -37,8 +37,8 @@ def units(table, columns, value, by="fact", more=()):
         wide = part.pivot_table(index=list(dict.fromkeys([by, "example"])), columns=columns, values=value)
         wide = wide.groupby(level=0).mean()
         if len(wide):
-            found[(key[0], ", judge ".join(map(str, key[1:-1])), key[-1])] = wide
-    return found
+            by_case[(key[0], ", judge ".join(map(str, key[1:-1])), key[-1])] = wide
+    return by_case
 
 
 def soft_units(values, by="fact", ns="soft_ns"):
@@ -56,19 +56,19 @@ def log_ratios(cases, baseline):
     ln m is replaced by ln m + (x − m) / m, m the mean over units: its mean is ln m, its spread that of ln m
     (the delta method). Cells are (attribution, setting).
     """
-    found = {}
+    by_case = {}
     for case, frame in cases.items():
         frame = frame.dropna()
         means = frame.mean().clip(lower=LEAST)
         logs = np.log(means) + (frame - frame.mean()) / means
         both, ratios = dict((logs["soft_ns"] + logs["soft_nc"]).items()), {}
-        for *own, kind in both:
-            other = (*own, baseline) if baseline == "matched" else (RANDOM, "", RANDOM)
+        for *pair, kind in both:
+            other = (*pair, baseline) if baseline == "matched" else (RANDOM, "", RANDOM)
             if kind == "" and other in both:
-                ratios[tuple(own)] = both[*own, ""] - both[other]
+                ratios[tuple(pair)] = both[*pair, ""] - both[other]
         if len(frame):
-            found[case] = pd.DataFrame(ratios)
-    return found
+            by_case[case] = pd.DataFrame(ratios)
+    return by_case
 
 
 def leads(cases, best, is_other):

@@ -65,8 +65,8 @@ def by_prompts(values: pd.DataFrame) -> pd.DataFrame:
     values = values[values.variant.isin(PROMPTS)]
     cases = values.groupby(["dataset", "model"]).variant.transform("nunique") == len(PROMPTS)
     parts = [
-        faithfulness(own).assign(prompts=PROMPTS[variant])
-        for variant, own in values[cases].groupby("variant", sort=True)
+        faithfulness(part).assign(prompts=PROMPTS[variant])
+        for variant, part in values[cases].groupby("variant", sort=True)
     ]
     table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*FAITHFULNESS, "prompts"])
     return table[(table.normalisation == "none") & (table.setting != "token")]
@@ -84,9 +84,9 @@ def boundings(values: pd.DataFrame, records: Sequence[dict] = ()) -> pd.DataFram
     values = task_columns(values)
     table = _compared(values[values.attribution.isin(["noiser", RANDOM])])
     _add_published(table, table.task == "knowns", "table_2", bounding="setting")
-    found, keys = _metric_rows(records, ["setting"]), ["task", "model", "setting"]
+    measured, keys = _metric_rows(records, ["setting"]), ["task", "model", "setting"]
     for name in ("k", "flipped"):
-        means = select(found, metric=name).groupby(keys).value.mean()
+        means = select(measured, metric=name).groupby(keys).value.mean()
         table[name] = means.reindex(pd.MultiIndex.from_frame(table[keys])).to_numpy()
     columns = [column for column in FAITHFULNESS if column != "method"]
     return _sorted(table)[[*columns, "k", "flipped"]].rename(columns={"setting": "bounding"})
@@ -107,8 +107,8 @@ def normalisations(values: pd.DataFrame) -> pd.DataFrame:
                 ratios = log_ratios(cells, baseline)
                 lead, _ = leads(ratios, NOISER, lambda column: True)
                 for (task, model), interval in intervals(lead, (definition, normalisation)).items():
-                    own = [frame.mean() for case, frame in ratios.items() if case[:2] == (task, model)]
-                    means = pd.concat(own, axis=1).mean(axis=1)
+                    frames = [frame.mean() for case, frame in ratios.items() if case[:2] == (task, model)]
+                    means = pd.concat(frames, axis=1).mean(axis=1)
                     other = means.drop(NOISER).idxmax()[question == "bounding"]
                     row = {"task": task, "model": model, "definition": definition}
                     row |= {"normalisation": normalisation, "baseline": baseline, "question": question}
@@ -128,8 +128,8 @@ def draws(table: pd.DataFrame) -> pd.DataFrame:
     table = task_columns(table)
     kept = [NOISER, (RANDOM, "")]
     pairs = zip(table.attribution, table.setting, strict=True)
-    found = log_ratio.by_number_of_draws(table[[pair in kept for pair in pairs]], ["task", "model", "seed"])
-    by_seed = found.groupby(names, sort=False)
+    seeds = log_ratio.by_number_of_draws(table[[pair in kept for pair in pairs]], ["task", "model", "seed"])
+    by_seed = seeds.groupby(names, sort=False)
     error = by_seed.mc_error.agg(lambda x: np.sqrt((x**2).sum()) / len(x))
     return by_seed.log_ratio.mean().to_frame().assign(mc_error=error).reset_index()
 
@@ -140,8 +140,8 @@ def completeness(records: list[dict]) -> pd.DataFrame:
     A row a task, model and baseline of the path ("zero" or "token"): mean and median gap over prompts, means
     over seeds, and the largest of all.
     """
-    found = select(_metric_rows(records, ["setting", "median", "largest"]), metric="completeness_gap")
-    by_case = found.groupby(["task", "model", "setting"], sort=False)
+    gaps = select(_metric_rows(records, ["setting", "median", "largest"]), metric="completeness_gap")
+    by_case = gaps.groupby(["task", "model", "setting"], sort=False)
     table = by_case.agg(mean=("value", "mean"), median=("median", "mean"), largest=("largest", "max"))
     return table.reset_index().rename(columns={"setting": "path_from"})
 
@@ -177,8 +177,8 @@ def answerability(answers: pd.DataFrame, minimum: pd.DataFrame | None = None) ->
             if needed is not None:
                 row |= _minimum(select(needed, **key), top)
             for metric in ("rate", "score") if published else ():
-                given = {"attribution": method, "metric": metric}
-                row[f"published_{metric}"] = _published(table, key["model"], **given)
+                which = {"attribution": method, "metric": metric}
+                row[f"published_{metric}"] = _published(table, key["model"], **which)
             rows.append(row)
     return _sorted(pd.DataFrame(rows).reindex(columns=ANSWERS))
 
@@ -187,12 +187,12 @@ def evidence(values: pd.DataFrame) -> pd.DataFrame:
     """Agreement with known evidence, a row a method: `metrics.plausibility` as in `attributions.tables`."""
     rows = []
     for row, part in groups(task_columns(values), ["task", "model", "attribution"]):
-        known = part.groupby(["seed", "example"]).value.count() > 0
-        row |= {"n": known.sum(), "no_value": (~known).sum()}
+        defined = part.groupby(["seed", "example"]).value.count() > 0
+        row |= {"n": defined.sum(), "no_value": (~defined).sum()}
         for metric in BETTER:
-            own = part[(part.metric == metric) & part.value.notna()]
-            row |= _over_units(own, "value", metric, f"{metric}_ci_low", f"{metric}_ci_high")
-            row[f"{metric}_chance"] = own.chance.mean()
+            valued = part[(part.metric == metric) & part.value.notna()]
+            row |= _over_units(valued, "value", metric, f"{metric}_ci_low", f"{metric}_ci_high")
+            row[f"{metric}_chance"] = valued.chance.mean()
         rows.append(row)
     return _sorted(pd.DataFrame(rows).rename(columns={"attribution": "method"}))
 
@@ -205,9 +205,9 @@ def parts(values: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for row, part in groups(task_columns(values), ["task", "model", "attribution", "part"]):
-        known = part.dropna(subset=["share", "chance"])
-        row |= _over_units(known, "share")
-        row |= {"chance": known.chance.mean(), "n": len(known), "unscored": len(part) - len(known)}
+        scored = part.dropna(subset=["share", "chance"])
+        row |= _over_units(scored, "share")
+        row |= {"chance": scored.chance.mean(), "n": len(scored), "unscored": len(part) - len(scored)}
         rows.append(row)
     return _sorted(pd.DataFrame(rows).rename(columns={"attribution": "method"}))
 
@@ -218,8 +218,8 @@ def prompts(records: list[dict]) -> pd.DataFrame:
     A row a task and model; a column a stage, "all", "kept", or why some were left out. Seeds of a generated
     task have prompts of their own: counts are means over seeds.
     """
-    found = select(_metric_rows(records, ["stage"]), metric="prompts")
-    table = found.pivot_table(index=["task", "model"], columns="stage", values="value", sort=False)
+    counts = select(_metric_rows(records, ["stage"]), metric="prompts")
+    table = counts.pivot_table(index=["task", "model"], columns="stage", values="value", sort=False)
     share = {"share": table.kept / table["all"]} if {"all", "kept"} <= set(table) else {}
     table = table.round().astype("Int64").assign(**share).rename_axis(columns=None).reset_index()
     paper = papers.published(PAPER, "table_7")
@@ -239,14 +239,14 @@ def as_printed(
     value: str,
     rows: Sequence[str] = ("method",),
     columns: Sequence[str] = ("task", "model"),
-    known: str = "published",
+    beside: str = "published",
 ) -> pd.DataFrame:
     """A table as printed: "ours [interval] (published)" in each field.
 
     value: its column to print; log_ratio and share have their interval in ci_low and ci_high. rows, columns:
-    as `replication.tables.as_printed` takes them. known: its column of published values, which it may lack.
+    as `replication.tables.as_printed` takes them. beside: its column of published values, which it may lack.
     """
-    cells = table.reindex(columns=[value, "ci_low", "ci_high", known]).to_numpy(float)
+    cells = table.reindex(columns=[value, "ci_low", "ci_high", beside]).to_numpy(float)
     interval = slice(1, 3 if value in ("log_ratio", "share") else 1)
     texts = [
         cell_text(cell[0], *cell[interval], published=cell_text(cell[3], precision=2), precision=2)
@@ -285,7 +285,7 @@ def _compared(values):
                 other = (*column, baseline) if baseline == "matched" else (RANDOM, "", RANDOM)
                 for (task, model), interval in intervals(of, (*names.values(), *column)).items():
                     seeds = [case for case in of if case[:2] == (task, model)]
-                    own = own_rows[task, model, *column]
+                    ours = own_rows[task, model, *column]
                     row = {"task": task, "model": model, "method": column[0], "setting": column[1], **names}
                     row |= {"baseline": baseline, "ci_low": interval.low, "ci_high": interval.high}
                     for name in ("ns", "nc"):
@@ -295,8 +295,8 @@ def _compared(values):
                     row["log_ratio"] = row["log_ns"] + row["log_nc"]
                     if not np.isfinite(row["log_ratio"]):  # a mean of 0
                         row |= {"ci_low": np.nan, "ci_high": np.nan}
-                    row["undefined"] = int(own.soft_nc.isna().sum())
-                    rows.append(row | {"n": _prompts_of(own, {case: whole[case] for case in seeds})})
+                    row["undefined"] = int(ours.soft_nc.isna().sum())
+                    rows.append(row | {"n": _prompts_of(ours, {case: whole[case] for case in seeds})})
     return pd.DataFrame(rows).assign(published=np.nan)
 
 
@@ -308,8 +308,8 @@ def _prompts_of(rows, cases):
 
 
 def _metric_rows(records, columns):
-    found = metric_rows(records, ["metric", "value", *columns])
-    return found.rename(columns={"dataset": "task"})
+    rows = metric_rows(records, ["metric", "value", *columns])
+    return rows.rename(columns={"dataset": "task"})
 
 
 def _sorted(table):
@@ -330,28 +330,28 @@ def _over_units(rows, value, name="", low="ci_low", high="ci_high"):
     The unit is that of `ratios.units` and `ratios.intervals`; NaN where there is none.
     """
     cases = {case: frame["all"] for case, frame in units(rows.assign(cell="all"), "cell", value).items()}
-    found = (np.nan,) * 3
+    ends = (np.nan,) * 3
     if cases:
         (interval,) = intervals(cases, (value, name)).values()
-        found = interval.value, interval.low, interval.high
-    return dict(zip((name or value, low, high), found, strict=True))
+        ends = interval.value, interval.low, interval.high
+    return dict(zip((name or value, low, high), ends, strict=True))
 
 
 def _add_published(table, wanted, name, **columns):
     """Write `published` where it is wanted; columns: {column of the printed table: of ours}."""
     for i, row in table[wanted & (table.baseline == RANDOM) & (table.normalisation == "none")].iterrows():
-        given = {theirs: row[ours] for theirs, ours in columns.items()}
-        table.loc[i, "published"] = _published(name, row["model"], **given)
+        which = {theirs: row[ours] for theirs, ours in columns.items()}
+        table.loc[i, "published"] = _published(name, row["model"], **which)
 
 
-def _published(table, model, **given):
+def _published(table, model, **which):
     """The printed value of the model, else the average over models without copied cells; NaN for none."""
     whole = papers.published(PAPER, table)
-    if "dataset" in given:
-        given["dataset"] = PRINTED_AS.get(given["dataset"], given["dataset"])
-        whole = select(whole, dataset=given["dataset"])
+    if "dataset" in which:
+        which["dataset"] = PRINTED_AS.get(which["dataset"], which["dataset"])
+        whole = select(whole, dataset=which["dataset"])
     copied = set(whole.model[whole.copied]) if "copied" in whole else set()
-    frame = select(whole, **given)
+    frame = select(whole, **which)
     values = frame.value.mask(frame.copied) if "copied" in frame else frame.value
     return _or_average(values.set_axis(frame.model), model, copied)
 

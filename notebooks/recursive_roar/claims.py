@@ -74,19 +74,19 @@ def statements(points, records=(), gate=None, shares=None, **options):
     passing, alike = accepted(chosen, of_main), accepted(select(points, variant=SAME_TEXTS), of_same)
     alike = one_form(alike, form) if alike.model.nunique() > 1 else passing
     changed = options["collapsed_models"], options["masking_levels"]
-    found, kept, same = (complete_curves(some, *changed) for some in (chosen, passing, alike))
+    tables, kept, same = (complete_curves(some, *changed) for some in (chosen, passing, alike))
     released = setting(points, form="released")
     printed = complete_curves(accepted(setting(points) if released is None else released, of_main))
     areas_of = partial(areas, area=options["area"], flat=options["flat_random_curves"])
-    every, tested = areas_of(found), areas_of(kept)
+    every, tested = areas_of(tables), areas_of(kept)
     return [
         *_attention(every, areas(printed, "RACU clipped")),
         *_cheaper_gradient(tested),
         _models_differ(areas_of(same), _settings(records, alike)),
         _tasks_differ(tested),
-        *_early(found, options["share_of_random"]),
-        *_recursion(every, areas_of(found, recursive=False)),
-        *_leakage(found, kept),
+        *_early(tables, options["share_of_random"]),
+        *_recursion(every, areas_of(tables, recursive=False)),
+        *_leakage(tables, kept),
         *_sparser(shares),
     ]
 
@@ -112,17 +112,17 @@ def cases(
 # Areas --------------------------------------------------------------------------------------------
 
 
-def areas(found, area="ACU", flat="kept", recursive=True):
+def areas(tables, area="ACU", flat="kept", recursive=True):
     """Areas of all measures of `tables.complete_curves`: {(data set, model): DataFrame seeds × measures}.
 
     area: "ACU", "RACU" or "RACU clipped"; RACU is NaN where the random curve hardly falls. flat: whether
     seeds with such a random curve are "kept" or "left out". recursive: of Recursive ROAR or of ROAR.
     """
     result = {}
-    for (dataset, model, again), table in found.items():
-        own = falling(table) if flat == "left out" else table
-        if again == recursive and len(own):
-            result[dataset, model] = curves.areas(own, area)
+    for (dataset, model, again), table in tables.items():
+        chosen = falling(table) if flat == "left out" else table
+        if again == recursive and len(chosen):
+            result[dataset, model] = curves.areas(chosen, area)
     return result
 
 
@@ -135,14 +135,14 @@ def _somewhere(claim, intervals, **more):
     return Claim(claim, intervals, "seeds", quantifier="somewhere", baseline="random", **more)
 
 
-def _printed(claim, per_case, known):
+def _printed(claim, per_case, published):
     """The row of a ratio: its mean beside the published one, and no verdict."""
-    found = {}
+    cases = {}
     for case, values in per_case.items():
         values = values.dropna()
         if len(values):
-            found[Case(*case)] = Interval(float(values.mean()), "seed", len(values), reason=RATIO)
-    return Claim(claim, found, "seeds", baseline="random", published=known, tested=False)
+            cases[Case(*case)] = Interval(float(values.mean()), "seed", len(values), reason=RATIO)
+    return Claim(claim, cases, "seeds", baseline="random", published=published, tested=False)
 
 
 # Claims -------------------------------------------------------------------------------------------
@@ -161,18 +161,18 @@ def _attention(tested, published):
     for name, bilstm in ATTENTION.items():
         tables, printed = (_of_kind(_with_attention(part), bilstm) for part in (tested, published))
         for verb, statistic in statistics.items():
-            own, ratio = ({key: statistic(t) for key, t in part.items()} for part in (tables, printed))
+            ours, ratio = ({key: statistic(t) for key, t in part.items()} for part in (tables, printed))
             others = _over_each(tables, "attention") if verb.startswith("leads") else {}
-            result.append(_on_average(f"{name} {verb} (ACU)", own, rivals=others))
-            known = _published(statistic) if bilstm else {}
-            result.append(_printed(f"{name} {verb} (RACU, clipped as published)", ratio, known))
+            result.append(_on_average(f"{name} {verb} (ACU)", ours, rivals=others))
+            beside = _published(statistic) if bilstm else {}
+            result.append(_printed(f"{name} {verb} (RACU, clipped as published)", ratio, beside))
     return result
 
 
-def _cheaper_gradient(known):
+def _cheaper_gradient(tested):
     """Every gradient of one pass less integrated gradients: a case each, corrected for their number."""
     compared, gains = {}, {}
-    for key, table in known.items():
+    for key, table in tested.items():
         for measure in table:
             about = described(measure)
             one_pass = about.family == "gradient" and about.cost == "constant"
@@ -189,16 +189,16 @@ def _cheaper_gradient(known):
     ]
 
 
-def _models_differ(known, settings):
+def _models_differ(tested, settings):
     """Two models on one data set, in both directions; the cases with other settings have no interval."""
     compared = {}
-    for one, other in combinations(known, 2):
+    for one, other in combinations(tested, 2):
         if one[0] != other[0]:
             continue
         first, second = (settings.get(key, {}) for key in (one, other))
         unequal = [name for name in SETTINGS if first.get(name) != second.get(name)]
-        for measure in known[one].columns.intersection(known[other].columns):
-            values = [known[key][measure].dropna() for key in (one, other)]
+        for measure in tested[one].columns.intersection(tested[other].columns):
+            values = [tested[key][measure].dropna() for key in (one, other)]
             if not all(map(len, values)):
                 continue
             case = difference(*map(seeds_interval, values))
@@ -215,18 +215,18 @@ def _models_differ(known, settings):
     return _somewhere(claim, compared)
 
 
-def _tasks_differ(known):
+def _tasks_differ(tested):
     """Measure a above b on one data set and b above a on another: both leads have to be shown.
 
     The interval of a case is that of the weaker lead: an intersection-union test. As a and b can be above
     each other in one direction only, the direction costs nothing (Gail and Simon 1985).
     """
     compared = {}
-    for one, other in combinations(known, 2):
+    for one, other in combinations(tested, 2):
         if one[0] == other[0] or one[1] != other[1]:
             continue
-        for a, b in combinations(sorted(known[one].columns.intersection(known[other].columns)), 2):
-            first, second = ((known[key][a] - known[key][b]).dropna() for key in (one, other))
+        for a, b in combinations(sorted(tested[one].columns.intersection(tested[other].columns)), 2):
+            first, second = ((tested[key][a] - tested[key][b]).dropna() for key in (one, other))
             if not (len(first) and len(second)):
                 continue
             sign = 1 if min(first.mean(), -second.mean()) >= min(-first.mean(), second.mean()) else -1
@@ -239,32 +239,32 @@ def _tasks_differ(known):
     )
 
 
-def _early(found, share_of_random):
+def _early(tables, share_of_random):
     """What the first 20 % take more than random's first 20 %, mean over the measures of a data set, by kind.
 
     All curves of a seed have the same ends, so the difference of performance has the sign of that of shares.
     """
     gains = {}
-    for (dataset, model, recursive), table in found.items():
+    for (dataset, model, recursive), table in tables.items():
         if not recursive or EARLY not in table:
             continue
-        random, own = table.loc[RANDOM], table.drop(index=RANDOM, level="measure")
+        random, measures = table.loc[RANDOM], table.drop(index=RANDOM, level="measure")
         if share_of_random == "subtracted":
             even = random[EARLY]
         else:
             even = random[0] - EARLY / 100 * (random[0] - random[100])
-        gains[dataset, model] = _per_seed(even - own[EARLY].unstack("measure").T)
+        gains[dataset, model] = _per_seed(even - measures[EARLY].unstack("measure").T)
     claim = "the first 20 % take more performance than 20 % at random (mean over measures{})"
-    return [found for found, _ in _by_kind(claim, gains)]
+    return [one for one, _ in _by_kind(claim, gains)]
 
 
 def _recursion(again, plain):
     """Recursive ROAR's area less ROAR's, mean over measures: of each kind of model, and for each data set."""
     gains = {key: _per_seed((again[key] - plain[key]).T) for key in again if key in plain}
     result = []
-    for claim, own in _by_kind(RECURSION, gains):
-        title = titles(Case(*key) for key in own)
-        each = [_on_average(f"{claim.claim}: {title[Case(*key)]}", {key: own[key]}) for key in own]
+    for claim, values in _by_kind(RECURSION, gains):
+        title = titles(Case(*key) for key in values)
+        each = [_on_average(f"{claim.claim}: {title[Case(*key)]}", {key: values[key]}) for key in values]
         result += [claim, *(each if len(each) > 1 else [])]
     return result
 
@@ -273,15 +273,15 @@ def _sparser(shares):
     """How much more of its importance attention has on the top 20 % than the next measure (appendix E)."""
     if shares is None or shares.empty:
         return []
-    own = select(shares, job="unmasked", by="ratio", top=EARLY, variant="")
-    by_case = own.groupby(["dataset", "model"], sort=False)
+    rows = select(shares, job="unmasked", by="ratio", top=EARLY, variant="")
+    by_case = rows.groupby(["dataset", "model"], sort=False)
     wide = {key: part.groupby(["seed", "measure"]).share.mean().unstack("measure") for key, part in by_case}
     leads = {key: _lead(table, "attention") for key, table in _with_attention(wide).items()}
     claim = "attention is sparser than the other measures (share of importance on the top 20 %{})"
     result = []
-    for found, of in _by_kind(claim, leads):
+    for one, of in _by_kind(claim, leads):
         rivals = _over_each({key: wide[key] for key in of}, "attention")
-        result.append(replace(found, baseline="none", rivals=rivals))
+        result.append(replace(one, baseline="none", rivals=rivals))
     return result
 
 
@@ -291,9 +291,9 @@ def _by_kind(claim, gains):
     Kinds of models are not averaged: encoders run on fewer texts, masking levels and integration steps.
     """
     for words, bilstm in {"": True, ", an encoder": False}.items():
-        own = _of_kind(gains, bilstm)
-        if own or bilstm:
-            yield _on_average(claim.format(words), own), own
+        of_kind = _of_kind(gains, bilstm)
+        if of_kind or bilstm:
+            yield _on_average(claim.format(words), of_kind), of_kind
 
 
 def _of_kind(by_case, bilstm):
@@ -301,12 +301,12 @@ def _of_kind(by_case, bilstm):
     return {key: value for key, value in by_case.items() if (key[1] == "bilstm") == bilstm}
 
 
-def _leakage(found, kept):
+def _leakage(tables, kept):
     """Performance that rises as more is masked, which only masks that tell the class can explain.
 
     Mean performance at levels above 40 % less that at levels up to 40 % (appendix G: bAbI, BiLSTM).
     """
-    means = {key: _per_seed(rises.unstack("seed")) for key, rises in _rises(found).items()}
+    means = {key: _per_seed(rises.unstack("seed")) for key, rises in _rises(tables).items()}
     each = {
         Case(*key, part=measure): seeds_interval(rise)
         for key, rises in _rises(kept).items()
@@ -317,15 +317,15 @@ def _leakage(found, kept):
     return [_on_average(mean, means, threshold=RISE), _somewhere(one, each, threshold=RISE)]
 
 
-def _rises(found):
+def _rises(tables):
     """{(data set, model): rise of each (measure, seed)} of Recursive ROAR's curves of bAbI."""
     result = {}
-    for (dataset, model, recursive), table in found.items():
-        levels, own = table.columns.to_numpy(), table.drop(index=RANDOM, level="measure")
+    for (dataset, model, recursive), table in tables.items():
+        levels, measures = table.columns.to_numpy(), table.drop(index=RANDOM, level="measure")
         low, high = (levels > 0) & (levels <= MIDDLE), (levels > MIDDLE) & (levels < 100)
         of_babi = recursive and dataset.startswith("babi")
-        if of_babi and low.any() and high.any() and len(own):
-            result[dataset, model] = own.loc[:, high].mean(axis=1) - own.loc[:, low].mean(axis=1)
+        if of_babi and low.any() and high.any() and len(measures):
+            result[dataset, model] = measures.loc[:, high].mean(axis=1) - measures.loc[:, low].mean(axis=1)
     return result
 
 
@@ -362,9 +362,9 @@ def _published(statistic):
 
 def _settings(records, points):
     """{(data set, model): what has to be equal where models are compared} of the units that points are of."""
-    units, found = set(points[UNITS].itertuples(index=False, name=None)), {}
+    units, settings = set(points[UNITS].itertuples(index=False, name=None)), {}
     for record in records:
         pair = tuple(unit_columns(record).values())[:2]
         if (*pair, record["params"].get("variant", "")) in units:
-            found[pair] = {name: record["params"].get(name) for name in SETTINGS}
-    return found
+            settings[pair] = {name: record["params"].get(name) for name in SETTINGS}
+    return settings

@@ -55,7 +55,7 @@ def curves(
     table = table[(table.by == by) & table.recursive.isin(recursive)]
     several = {"columns": ("recursive", {again: REPEATED[again] for again in recursive})}
     grid = _panels(table, across=2, height=1.7, **(several if len(recursive) > 1 else {}))
-    known = in_order(table.measure.unique(), names())
+    order = in_order(table.measure.unique(), names())
     for axis, part in grid:
         for name in in_order(part.measure.unique(), names()):
             plots.lines(axis, part[part.measure == name], "step", "value", line(name))
@@ -71,33 +71,33 @@ def curves(
         for axis, metric in zip(grid.axes, metrics, strict=True):
             axis.set_title(f"{axis.get_title()} ({metric})" if metric else axis.get_title())
     grid.name_axes("tokens masked [%]" if by == "ratio" else "tokens masked", rows)
-    return grid.finish(plots.attribution_looks(known), scale)
+    return grid.finish(plots.attribution_looks(order), scale)
 
 
 def sparsity(table: pd.DataFrame, by: str, scale: str = "") -> Figure:
     """Figures 5 and 6: share of all importance that the top tokens hold; by: "count" or "ratio"."""
     table = table[table.by == by]
-    known = in_order(table.measure.unique(), names())
+    order = in_order(table.measure.unique(), names())
     grid = _panels(table, across=4, height=1.5)
     for axis, part in grid:
-        for name in known:
+        for name in order:
             plots.lines(axis, part[part.measure == name], "top", "share", line(name))
         axis.set_ylim(0, 1.03)
         axis.set_xlim(0, None)
         axis.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     grid.name_axes("top tokens" if by == "count" else "top tokens [%]", "share of importance")
-    return grid.finish(plots.attribution_looks(known), scale)
+    return grid.finish(plots.attribution_looks(order), scale)
 
 
 def racu(table: pd.DataFrame, scale: str = "") -> Figure:
     """Table 2 as a figure: RACU, clipped as the paper does, with its interval; the published is hollow."""
     table = table[table.recursive.astype(bool)]
-    known = in_order(table.measure.unique(), names())
-    grid = _panels(table, across=3, left=1.2, height=0.45 + 0.3 * len(known))
+    order = in_order(table.measure.unique(), names())
+    grid = _panels(table, across=3, left=1.2, height=0.45 + 0.3 * len(order))
     for axis, part in grid:
         plots.guide(axis, 0, look={"linestyle": "-"})
         for row in part.itertuples():
-            y, one = known.index(row.measure), part.loc[[row.Index]]
+            y, one = order.index(row.measure), part.loc[[row.Index]]
             beyond = abs(row.racu) > max(map(abs, CLIP))
             value, interval = ("racu", None) if beyond else ("racu_clipped", ("low", "high"))
             look = line(row.measure)
@@ -105,7 +105,7 @@ def racu(table: pd.DataFrame, scale: str = "") -> Figure:
             plots.points(axis, one, "published", [y + 0.15], look | {"hollow": True}, limits=CLIP)
         if part.flat.all():
             axis.set_title(f"{axis.get_title()}\n(none of ours: its\nrandom curve is flat)")
-        plots.attribution_rows(axis, known)
+        plots.attribution_rows(axis, order)
         axis.set_xticks([-1, -0.5, 0, 0.5, 1], ["−1", "", "0", "", "1"])
     grid.name_axes("RACU ↑")
     ours = plots.mark("ours", "#555555", "o")

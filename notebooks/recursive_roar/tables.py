@@ -38,14 +38,14 @@ def setting(points, outputs="36", form="Eq. 2", texts="all"):
     with the option keep their points. form: of integrated gradients, of FORMS, called
     "integrated_gradients_abs".
     """
-    found = main(points)
+    kept = main(points)
     for variant in filter(None, (OUTPUTS[outputs], TEXTS[texts])):
-        own = points[points.variant == variant]
-        if own.empty:
+        part = points[points.variant == variant]
+        if part.empty:
             return None
-        replaced = found.set_index(["dataset", "model"]).index.isin(own.set_index(["dataset", "model"]).index)
-        found = pd.concat([found[~replaced], own])
-    return one_form(found, form)
+        replaced = kept.set_index(["dataset", "model"]).index.isin(part.set_index(["dataset", "model"]).index)
+        kept = pd.concat([kept[~replaced], part])
+    return one_form(kept, form)
 
 
 def one_form(points, form):
@@ -70,9 +70,9 @@ def gates(values: pd.DataFrame) -> pd.DataFrame:
 
     As `replication.claims.gates`, with the column variant: the score is macro-F1, beside balanced accuracy.
     """
-    own = select(values, measure=RANDOM, step=0).drop_duplicates([*UNITS, "seed", "metric"])
-    own = own.assign(model=[results.slug(model) for model in own.model])
-    parts = [claims.gates(part).assign(variant=name) for name, part in own.groupby("variant", sort=False)]
+    scored = select(values, measure=RANDOM, step=0).drop_duplicates([*UNITS, "seed", "metric"])
+    scored = scored.assign(model=[results.slug(model) for model in scored.model])
+    parts = [claims.gates(part).assign(variant=name) for name, part in scored.groupby("variant", sort=False)]
     return pd.concat(parts, ignore_index=True)
 
 
@@ -88,7 +88,7 @@ def complete_curves(points, collapsed_models="kept", masking_levels="all"):
     Returns:
         {(data set, model, recursive): DataFrame (measure, seed) × masking levels in per cent}.
     """
-    found = {}
+    tables = {}
     points = points[points.by == "ratio"]
     if collapsed_models != "kept":
         points = points.assign(value=points.value.mask(collapsed(points)))
@@ -100,8 +100,8 @@ def complete_curves(points, collapsed_models="kept", masking_levels="all"):
             table = table.iloc[:, ::2]
         table = table.dropna()
         if RANDOM in table.index.unique("measure"):
-            found[key] = table
-    return found
+            tables[key] = table
+    return tables
 
 
 def collapsed(points):
@@ -116,17 +116,17 @@ def stopped_early(records: list[dict], points: pd.DataFrame) -> list[str]:
     Such a model may not have begun to learn: its curve then falls where the information is still there.
     Returns a sentence a unit that has some.
     """
-    told = []
+    lines = []
     for record in records:
         params, unit = record["params"], record["unit"]
-        own = select(points, **variant_columns(record)).drop_duplicates("job")
-        early = own[collapsed(own) & (own.epochs < params["epochs"])]
+        models = select(points, **variant_columns(record)).drop_duplicates("job")
+        early = models[collapsed(models) & (models.epochs < params["epochs"])]
         if len(early):
-            told.append(
-                f"{unit}: {len(early)} of {len(own)} models, predicting one class, ended before epoch "
+            lines.append(
+                f"{unit}: {len(early)} of {len(models)} models, predicting one class, ended before epoch "
                 f"{params['epochs']} and may not have begun to learn (patience={params['patience']})"
             )
-    return told
+    return lines
 
 
 def performance(records: list[dict], points: pd.DataFrame) -> pd.DataFrame:
@@ -141,17 +141,17 @@ def performance(records: list[dict], points: pd.DataFrame) -> pd.DataFrame:
     majority = select(majority, metric="majority").groupby(UNITS).value.mean()
     rows = []
     for row, part in groups(points[points.measure == RANDOM], UNITS):
-        own = select(part, by="ratio")
-        known = _published(paper, row, model=row["model"])
+        by_ratio = select(part, by="ratio")
+        published = _published(paper, row, model=row["model"])
         row |= {
             "metric": CARD.metric(row["dataset"]),
             "seeds": part.seed.nunique(),
-            **over_seeds(select(own, step=0).drop_duplicates("seed").value, "unmasked"),
-            **over_seeds(select(own, step=100).drop_duplicates("seed").value, "all_masked"),
+            **over_seeds(select(by_ratio, step=0).drop_duplicates("seed").value, "unmasked"),
+            **over_seeds(select(by_ratio, step=100).drop_duplicates("seed").value, "all_masked"),
             "majority": majority[tuple(row[name] for name in UNITS)],
             "epochs": part.epochs.max(),
             "best_epoch": select(part, step=0).drop_duplicates("seed").best_epoch.mean(),
-            **published_interval(known),
+            **published_interval(published),
         }
         rows.append(row)
     return pd.DataFrame(rows)
@@ -172,11 +172,11 @@ def racu(points: pd.DataFrame) -> pd.DataFrame:
     single = points[(points.by == "ratio") & collapsed(points)].groupby([*keys, "measure"]).size()
     printed = {FORMS["Eq. 2"]: "", FORMS["released"]: FORMS["Eq. 2"]}
     for row in rows:
-        given = {"model": row["model"], "measure": printed.get(row["measure"], row["measure"])}
-        known = _published(paper, row, **given) if row["recursive"] else {}
+        which = {"model": row["model"], "measure": printed.get(row["measure"], row["measure"])}
+        published = _published(paper, row, **which) if row["recursive"] else {}
         row["clipped"] = not np.isclose(row["racu"], row["racu_clipped"], equal_nan=True)
         row["collapsed"] = int(single.get(tuple(row[name] for name in (*keys, "measure")), 0))
-        row |= published_interval(known)
+        row |= published_interval(published)
     return pd.DataFrame(rows)
 
 
@@ -213,18 +213,18 @@ def compute(records: list[dict], points: pd.DataFrame) -> pd.DataFrame:
     """
     paper = papers.published(PAPER, "table_7")
     seconds = {r["unit"]: r["volatile"]["seconds_of_models"] for r in records}
-    own = points[(points.by == "ratio") & points.step.between(1, 99) & points.recursive]
+    chosen = points[(points.by == "ratio") & points.step.between(1, 99) & points.recursive]
     rows = []
-    for row, part in groups(own, [*UNITS, "measure"]):
-        given = {name: row[name] for name in ("dataset", "model", "measure")}
-        known = select(paper, **given).minutes  # a generated corpus is another size than what it imitates
+    for row, part in groups(chosen, [*UNITS, "measure"]):
+        which = {name: row[name] for name in ("dataset", "model", "measure")}
+        minutes = select(paper, **which).minutes  # a generated corpus is another size than what it imitates
         units = (results.unit_name(*unit) for unit in zip(*(part[c] for c in UNIT), strict=True))
         spent = [sum(seconds[unit].get(job, (np.nan,))) for unit, job in zip(units, part.job, strict=True)]
         row |= {"minutes": np.mean(spent) / 60, "models": len(spent)}
-        rows.append(row | {"published": known.iloc[0] if len(known) else np.nan})
+        rows.append(row | {"published": minutes.iloc[0] if len(minutes) else np.nan})
     return pd.DataFrame(rows)
 
 
-def _published(table, row, **given):
+def _published(table, row, **which):
     """The published row of a data set in the main setting; {} where there is none."""
-    return {} if row["variant"] else published_row(table, row["dataset"], **given)
+    return {} if row["variant"] else published_row(table, row["dataset"], **which)

@@ -24,7 +24,7 @@ def demand(units):
     """The part-of-speech taggers of units are installed."""
     from notebooks.saloss.measure import pos
 
-    for tagger in sorted({given.get("tagger") for given in units} - {None, ""}):
+    for tagger in sorted({params.get("tagger") for params in units} - {None, ""}):
         pos.version(tagger)
 
 

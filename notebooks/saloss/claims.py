@@ -72,26 +72,26 @@ def statements(records, values, **setting):
     scores = tables.test_f1(records)
     unit = scores.unit.isna() | (scores.unit == setting["rationales_of"])
     scores = with_weights(scores[unit], weights, trained)
-    found, claim = [], "TextRank needs fewer tokens to a flip than"
+    stated, claim = [], "TextRank needs fewer tokens to a flip than"
     for definition in values.definition[values.salience != "none"].unique():
         cells = _cells(flips, definition, setting["texts"])
-        own = cells
+        chosen = cells
         if setting["attributions"] == ATTENTION:
-            own = {key: wide.loc[:, (slice(None), ["attention"])] for key, wide in cells.items()}
-        gain = partial(_gain, own, design, setting["over_texts"] == MEDIAN)
+            chosen = {key: wide.loc[:, (slice(None), ["attention"])] for key, wide in cells.items()}
+        gain = partial(_gain, chosen, design, setting["over_texts"] == MEDIAN)
         of_definition = [
             *_performance(scores, definition),
             gain("none", "fewer tokens to a flip than the baseline, on average"),
             gain("none", "fewer tokens to a flip than the baseline, on every data set", "everywhere"),
-            _share(own),
+            _share(chosen),
             *(_doses(doses, definition, design) if setting == MAIN else ()),
             _attention(cells),
             *(gain(name, f"{claim} {tables.salience_title(name)}") for name in OTHERS),
             *(_rationales(scores, definition, thresholder) for thresholder in TITLES),
         ]
         for one in of_definition:
-            found.append(replace(one, definition=definition, values=one.values if len(one.values) else {}))
-    return found
+            stated.append(replace(one, definition=definition, values=one.values if len(one.values) else {}))
+    return stated
 
 
 def chosen_weights(records, grid, by):
@@ -139,29 +139,29 @@ def _cells(flips, definition, texts):
     Of the model without salience, the seeds that have others. texts: "all", or which ones to keep, those that
     flip or are predicted correctly; NaN is in place of others, so that pairs of models keep what both have.
     """
-    found = {}
+    by_case = {}
     for key, part in flips.groupby(["dataset", "model"], sort=False):
-        own = part[(part.salience != "none") & (part.definition == definition)]
-        if own.empty:
+        trained = part[(part.salience != "none") & (part.definition == definition)]
+        if trained.empty:
             continue
-        part = pd.concat([own, part[(part.salience == "none") & part.seed.isin(own.seed)]])
+        part = pd.concat([trained, part[(part.salience == "none") & part.seed.isin(trained.seed)]])
         wide = part.pivot(index=["seed", "example"], columns=["salience", "attribution"], values=FLIP)
         table = wide["fraction"].astype(float).dropna()
         if column := {FLIPPED: "flipped", CORRECT: "correct"}.get(texts):
             table = table.where(wide[column].loc[table.index].astype(bool))
         if len(table):
-            found[key] = table
-    return found
+            by_case[key] = table
+    return by_case
 
 
 def _gains(cells, other):
     """{(dataset, model): DataFrame (seed, example) × attribution}: another's fraction less TextRank's."""
-    found = {}
+    gains = {}
     for key, wide in cells.items():
         if {other, "textrank"} <= set(wide.columns.unique(0)):
             gain = (wide[other] - wide["textrank"]).dropna(axis=1, how="all")
-            found |= {key: gain} if gain.shape[1] else {}
-    return found
+            gains |= {key: gain} if gain.shape[1] else {}
+    return gains
 
 
 def _gain(cells, design, median, other, claim, quantifier="on average"):
@@ -238,8 +238,8 @@ def _attention(cells):
             for other in others:
                 rivals.setdefault(other, {})[key] = mean[other] - mean.attention
 
-    def lead(known):
-        of = known.textrank.droplevel("dataset")
+    def lead(paper):
+        of = paper.textrank.droplevel("dataset")
         return of.drop("attention").min() - of["attention"]
 
     published = _published(means, lead)
@@ -258,12 +258,12 @@ def _published_fractions():
 
 def _published(ours, statistic):
     """{data set: a statistic of the published fractions}, where all attributions of ours are printed."""
-    known, found = _published_fractions(), {}
+    printed, by_dataset = _published_fractions(), {}
     for (dataset, _), wide in ours.items():
         cases = [(dataset, name) for name in wide]
-        if all(case in known.index for case in cases):
-            found[dataset] = float(statistic(known.loc[cases]))
-    return found
+        if all(case in printed.index for case in cases):
+            by_dataset[dataset] = float(statistic(printed.loc[cases]))
+    return by_dataset
 
 
 # F1 -----------------------------------------------------------------------------------------------
@@ -272,17 +272,17 @@ def _published(ours, statistic):
 def _performance(scores, definition):
     gains = _f1_gains(select(scores, input="text"), definition)
     published = _published_gain("table_1")
-    for quantifier, where in (("on average", "on average"), ("everywhere", "on every data set")):
-        claim = f"same performance {where}: at most {MARGIN:.2f} of macro-F1 lost"
+    for quantifier, words in (("on average", "on average"), ("everywhere", "on every data set")):
+        claim = f"same performance {words}: at most {MARGIN:.2f} of macro-F1 lost"
         about = {"quantifier": quantifier, "published": published}
         yield Claim(claim, gains, "seeds", threshold=-MARGIN, **about)
 
 
 def _rationales(scores, definition, thresholder):
     """Macro-F1 of classifiers on rationales by attention, on SST and SemEval and what imitates them."""
-    own = select(scores, input=thresholder, attribution="attention")
+    rows = select(scores, input=thresholder, attribution="attention")
     hard = [name for name, task in TASKS.items() if {name, task.imitates} & HARD]
-    gains = _f1_gains(own[own.dataset.isin(hard)], definition)
+    gains = _f1_gains(rows[rows.dataset.isin(hard)], definition)
     claim = f"better {TITLES[thresholder]} rationales on SST and SemEval (macro-F1)"
     return Claim(claim, gains, "seeds", published=_published_gain(tables.THRESHOLDERS[thresholder]))
 

@@ -36,16 +36,16 @@ CAPTIONS = layout("saloss", "captions.yaml")
 def decision_flip(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Figure:
     """Tables 2 and 8 as a figure: the fraction of tokens to a flip, a row for each attribution."""
     table = select_definition(table, definition)
-    known = in_order(table.attribution.unique(), names())
+    order = in_order(table.attribution.unique(), names())
     saliences = in_order(table.salience.unique(), SALIENCES)
-    grid = plots.panels(table, left=1.6, height=0.4 + len(known) * (0.16 + 0.1 * len(saliences)))
+    grid = plots.panels(table, left=1.6, height=0.4 + len(order) * (0.16 + 0.1 * len(saliences)))
     for axis, part in grid:
         for i, salience in enumerate(saliences):  # of a row, one below the other
-            own, look = part[part.salience == salience], LOOKS[salience]
-            rows = plots.place(own.attribution, known, plots.beside(i, len(saliences)))
-            plots.points(axis, own, "fraction", rows, look, INTERVAL, size=3.5)
-            plots.points(axis, own, "published", rows, look | {"hollow": True}, None, size=5.5)
-        plots.attribution_rows(axis, known)
+            one, look = part[part.salience == salience], LOOKS[salience]
+            rows = plots.place(one.attribution, order, plots.beside(i, len(saliences)))
+            plots.points(axis, one, "fraction", rows, look, INTERVAL, size=3.5)
+            plots.points(axis, one, "published", rows, look | {"hollow": True}, None, size=5.5)
+        plots.attribution_rows(axis, order)
     grid.include(0)
     grid.name_axes("tokens removed\nuntil a flip (share) ↓")
     ours = [LOOKS[name] | {"linestyle": ""} for name in saliences]
@@ -61,10 +61,10 @@ def fresh(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Fi
     grid = plots.panels(table, left=1.5, height=0.35 + 0.3 * len(saliences), columns=("thresholder", ways))
     for axis, part in grid:
         for i, salience in enumerate(saliences):
-            own, look = part[part.salience == salience], LOOKS[salience]
-            plots.points(axis, own, "macro_f1", [i - 0.12] * len(own), look, ("low", "high"))
-            plots.points(axis, own, "published", [i + 0.2] * len(own), look | {"hollow": True}, None)
-            plots.guide(axis, own.full_text.mean(), look={"color": look["color"]})
+            one, look = part[part.salience == salience], LOOKS[salience]
+            plots.points(axis, one, "macro_f1", [i - 0.12] * len(one), look, ("low", "high"))
+            plots.points(axis, one, "published", [i + 0.2] * len(one), look | {"hollow": True}, None)
+            plots.guide(axis, one.full_text.mean(), look={"color": look["color"]})
         plots.name_rows(axis, [LOOKS[salience]["label"] for salience in saliences])
         axis.set_xlim(0, 1.02)  # a mark at 1 is whole
     grid.name_axes("macro-F1 ↑")
@@ -78,15 +78,15 @@ def doses(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Fi
     table = table[table.definition == definition]
     weights = sorted(table.weight.unique())
     table = table.assign(place=table.weight.map(weights.index))
-    known = in_order(table.attribution.unique(), names())
+    order = in_order(table.attribution.unique(), names())
     grid = plots.panels(table, height=1.9)
     for axis, part in grid:
-        for name in known:
+        for name in order:
             plots.lines(axis, part[part.attribution == name], "place", "fraction", line(name))
         axis.set_xticks(range(len(weights)), [f"{np.log10(w):g}" if w else "none" for w in weights])
     grid.include(0, 1, which="y")
     grid.name_axes("log₁₀ λ, weight of the salience loss", "tokens to a flip (share) ↓")
-    return grid.finish(plots.attribution_looks(known), scale)
+    return grid.finish(plots.attribution_looks(order), scale)
 
 
 def pos(table: pd.DataFrame, scale: str = "") -> Figure:
@@ -113,5 +113,5 @@ def _published(table):
     """The legend of hollow marks, with the paper's models of the data sets that are shown."""
     if not table.published.notna().any():
         return []
-    known = published("saloss", "table_6").set_index("dataset").model
-    return [plots.HOLLOW | {"label": plots.published_label(*known.reindex(table.dataset.unique()).dropna())}]
+    models = published("saloss", "table_6").set_index("dataset").model
+    return [plots.HOLLOW | {"label": plots.published_label(*models.reindex(table.dataset.unique()).dropna())}]

@@ -63,14 +63,14 @@ def decision_flip(values: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for row, part in shared.groups(values, [*MODEL, "attribution"]):
         each = part.groupby("example").fraction.mean()
-        known = {"salience": row["salience"], "attribution": row["attribution"]}
+        which = {"salience": row["salience"], "attribution": row["attribution"]}
         row |= shared.over_examples(each, "fraction") | {
             "never_flipped": 1 - part.flipped.mean(),
             "fraction_flipped": part.fraction[part.flipped].mean(),
             "n": len(each),
             "seeds": part.seed.nunique(),
             "p_value": _rank_sum(values, part, each),
-            "published": shared.published_value(paper, row["dataset"], **known),
+            "published": shared.published_value(paper, row["dataset"], **which),
         }
         rows.append(row)
     return _sorted(pd.DataFrame(rows))
@@ -89,8 +89,8 @@ def table_4(values: pd.DataFrame, records: list[dict]) -> pd.DataFrame:
         number = TEXTS.get(params["task"])
         if number in drawn and not params["test_size"]:
             unit = {"dataset": params["task"], "model": params["model"], "seed": params["seed"]}
-            own = shared.select(main_setting(values), **unit)
-            parts.append(own[own.example == (drawn < number).sum()].assign(row=number))
+            texts = shared.select(main_setting(values), **unit)
+            parts.append(texts[texts.example == (drawn < number).sum()].assign(row=number))
     if not parts:
         return pd.DataFrame()
     by_text = pd.concat(parts).groupby(["dataset", "model", "row", *MODEL[2:], "attribution"], sort=False)
@@ -106,11 +106,11 @@ def options(values: pd.DataFrame) -> pd.DataFrame:
     fraction: mean over seeds, examples and attributions, 1 for an example that never flips. never_flipped:
     share of these. random: the fraction of random scores.
     """
-    own, by = values[values.chosen], [*MODEL, "option"]
-    own = own.assign(model=_slugs(own.model), never_flipped=~own.flipped)
-    random = own.attribution == RANDOM
-    table = own[~random].groupby(by, sort=False)[["fraction", "never_flipped"]].mean()
-    return _sorted(table.assign(random=own[random].groupby(by).fraction.mean()).reset_index())
+    rows, by = values[values.chosen], [*MODEL, "option"]
+    rows = rows.assign(model=_slugs(rows.model), never_flipped=~rows.flipped)
+    random = rows.attribution == RANDOM
+    table = rows[~random].groupby(by, sort=False)[["fraction", "never_flipped"]].mean()
+    return _sorted(table.assign(random=rows[random].groupby(by).fraction.mean()).reset_index())
 
 
 def released_scores(values: pd.DataFrame, released: pd.DataFrame) -> pd.DataFrame:
@@ -163,11 +163,12 @@ def fresh(records: list[dict]) -> pd.DataFrame:
         same = {name: row[name] for name in ("dataset", "model", *CASE)} | {"salience": "none"}
         trained = row["salience"] != "none"
         paper = papers.published(PAPER, THRESHOLDERS[row["thresholder"]])
-        known = shared.published_value(paper, row["dataset"], salience=row["salience"], ratio=row["ratio"])
+        which = {"salience": row["salience"], "ratio": row["ratio"]}
+        published = shared.published_value(paper, row["dataset"], **which)
         row |= _over_seeds(part)
         row["p_value"] = t_test(part.value, shared.select(rationales, **same).value) if trained else np.nan
         row["full_text"] = full.get(tuple(row[name] for name in MODEL), np.nan)
-        row["published"] = known if row["attribution"] == "attention" else np.nan  # of attention alone
+        row["published"] = published if row["attribution"] == "attention" else np.nan  # of attention alone
         rows.append(row)
     return _sorted(pd.DataFrame(rows, columns=FRESH))
 
@@ -210,11 +211,11 @@ def doses(values: pd.DataFrame, design: str = "crossed") -> pd.DataFrame:
     A row a model, definition, attribution (random scores too) and λ, 0 for the baseline. fraction: mean over
     seeds and texts, 1 for a text that never flips, with the 95 % interval over seeds × texts.
     """
-    own = values[(values.option == "main") & values.salience.isin(["none", "textrank"])]
-    own = own.assign(model=_slugs(own.model), value=own.fraction.astype(float), text=own.example)
+    main = values[(values.option == "main") & values.salience.isin(["none", "textrank"])]
+    main = main.assign(model=_slugs(main.model), value=main.fraction.astype(float), text=main.example)
     rows = []
-    for definition in own.definition[own.salience == "textrank"].unique():
-        table = select_definition(own, definition).assign(definition=definition)
+    for definition in main.definition[main.salience == "textrank"].unique():
+        table = select_definition(main, definition).assign(definition=definition)
         for row, part in shared.groups(table, ["dataset", "model", "definition", "attribution", "weight"]):
             of = interval_from_table(part, design, ("doses", *map(str, row.values())))
             row |= {"seeds": part.seed.nunique(), "fraction": of.value}
@@ -286,9 +287,9 @@ def test_f1(records):
 def select_definition(table: pd.DataFrame, definition: str) -> pd.DataFrame:
     """The rows of one definition, where it was trained, with the baseline that all definitions share."""
     baseline = table.salience == "none"
-    own = (table.definition == definition) & ~baseline
-    trained = table[own if own.any() else baseline][["dataset", "model"]].drop_duplicates()
-    return table[own | baseline].merge(trained, on=["dataset", "model"])
+    chosen = (table.definition == definition) & ~baseline
+    trained = table[chosen if chosen.any() else baseline][["dataset", "model"]].drop_duplicates()
+    return table[chosen | baseline].merge(trained, on=["dataset", "model"])
 
 
 def salience_title(salience: str, definition: str = "paper") -> str:

@@ -67,9 +67,9 @@ def claims(
 def preferred(values, main, option=""):
     """`tables.preferences` by seed and text, in the main setting or with an option that was measured."""
     measured = with_option(values, main, option) if option else main
-    found = preferences(measured, by=("model", "seed", "example"))
-    found["dataset"] = [name.split(" (")[0] for name in found.dataset]  # `aopc` may add the model
-    return found[found.metric.isin(METRICS)]
+    table = preferences(measured, by=("model", "seed", "example"))
+    table["dataset"] = [name.split(" (")[0] for name in table.dataset]  # `aopc` may add the model
+    return table[table.metric.isin(METRICS)]
 
 
 def gate_of(records: list[dict]) -> pd.DataFrame:
@@ -105,23 +105,23 @@ def statements(measured, changes, design, about_texts, gate=None, **setting):
         large = about_texts.denominator >= SMALLEST
         wanted = about_texts[about_texts.correct if setting["texts"] == RIGHT else large]
         kept = kept.merge(wanted[[*UNIT, "definition"]])
-    found = []
+    claims = []
     for definition, part in kept.groupby("definition", observed=True, sort=False):
         ties = TIES.get(setting["ties"], OF_DEFINITION[definition])
         by_baseline = dict(iter(part.groupby("baseline", observed=True)))
         cells = {name: _cells(by_baseline[name], ties) for name in BASELINES if name in by_baseline}
-        for baseline, own in cells.items():
+        for baseline, of_cells in cells.items():
             if baseline == "normal":
-                own = cells.get(setting["baseline"], own)
-            known = published_cells() if baseline == "normal" else None
+                of_cells = cells.get(setting["baseline"], of_cells)
+            paper = published_cells() if baseline == "normal" else None
             more = {"definition": definition, "baseline": baseline}
-            found += [*_differences(own, known, design, more), *_share(own, known, gate, more)]
-            found += _spread(own, known, more)
+            claims += [*_differences(of_cells, paper, design, more), *_share(of_cells, paper, gate, more)]
+            claims += _spread(of_cells, paper, more)
         if len(cells) == len(BASELINES):
             more = {"definition": definition, "baseline": CONTROL}
-            found += _control(cells, design, more)
-    named = {claim.key: set(METRIC.findall(claim.claim)) for claim in found}  # the share names none: all
-    return [c for c in found if len(c.values) and (not named[c.key] or named[c.key] & changes[option])]
+            claims += _control(cells, design, more)
+    named = {claim.key: set(METRIC.findall(claim.claim)) for claim in claims}  # the share names none: all
+    return [c for c in claims if len(c.values) and (not named[c.key] or named[c.key] & changes[option])]
 
 
 def published_cells():
@@ -133,11 +133,11 @@ def published_cells():
 
 def _cells(preferred, ties):
     """{(dataset, model): DataFrame (seed, example) × (metric, attribution)} without gaps."""
-    found = {}
+    by_case = {}
     for row, part in groups(preferred, ["dataset", "model"]):
         wide = part.pivot(index=["seed", "example"], columns=["metric", "attribution"], values=ties).dropna()
-        found[row["dataset"], row["model"]] = wide
-    return found
+        by_case[row["dataset"], row["model"]] = wide
+    return by_case
 
 
 def _difference(wide, upper, lower):
@@ -145,30 +145,30 @@ def _difference(wide, upper, lower):
     return wide[upper].mean(axis=1) - wide[lower].mean(axis=1)
 
 
-def _known(cells, known, statistic):
+def _known(cells, paper, statistic):
     """{data set: statistic of its published cells, of our attributions}; {} where nothing is published."""
-    found = {}
+    by_dataset = {}
     for (dataset, _), wide in cells.items():
         names = wide.columns.unique("attribution")
-        if known and dataset in known and names.isin(known[dataset].index).all():
-            found[dataset] = float(statistic(known[dataset].loc[names]))
-    return found
+        if paper and dataset in paper and names.isin(paper[dataset].index).all():
+            by_dataset[dataset] = float(statistic(paper[dataset].loc[names]))
+    return by_dataset
 
 
-def _differences(cells, known, design, more):
+def _differences(cells, paper, design, more):
     """Claims (a), on average and on every data set, and (c)."""
     pairs = [(soft, hard, both) for soft, hard in HARD.items() for both in ("on average", "everywhere")]
     pairs += [("NC", "NS", "on average"), ("Soft-NC", "Soft-NS", "on average")]
     for upper, lower, quantifier in pairs:
-        own = {key: wide for key, wide in cells.items() if {upper, lower} <= set(wide.columns.unique(0))}
-        gains = {key: _difference(wide, upper, lower) for key, wide in own.items()}
-        printed = _known(own, known, lambda of, u=upper, v=lower: (of[u] - of[v]).mean())
-        where = "on every data set" if quantifier == "everywhere" else "on average"
+        of_both = {key: wide for key, wide in cells.items() if {upper, lower} <= set(wide.columns.unique(0))}
+        gains = {key: _difference(wide, upper, lower) for key, wide in of_both.items()}
+        printed = _known(of_both, paper, lambda of, u=upper, v=lower: (of[u] - of[v]).mean())
+        words = "on every data set" if quantifier == "everywhere" else "on average"
         about = {"quantifier": quantifier, "published": printed, "limits": (-1, 1)}
-        yield Claim(f"{upper} above {lower} {where}", long(gains), design, **about, **more)
+        yield Claim(f"{upper} above {lower} {words}", long(gains), design, **about, **more)
 
 
-def _share(cells, known, gate, more):
+def _share(cells, paper, gate, more):
     """Claim (b): the share of averages, over attributions and over data sets, in which soft is above hard.
 
     It is one number of all data sets that have the seeds for an interval, a value a seed that they share; a
@@ -194,8 +194,8 @@ def _share(cells, known, gate, more):
             for seed in seeds
             if (cubes := [of[key].loc[seed].unstack("metric") for key in keys if key[1] == model])
         ]
-        if known and all(d in known and names.isin(known[d].index).all() for d in datasets):
-            published[", ".join(datasets)] = _won([known[dataset].loc[names] for dataset in datasets])
+        if paper and all(d in paper and names.isin(paper[d].index).all() for d in datasets):
+            published[", ".join(datasets)] = _won([paper[dataset].loc[names] for dataset in datasets])
     claim = "soft above hard in 16 of 18 averages (share of those that are here)"
     about = {"published": published, "limits": (0, 1)}
     yield Claim(claim, pd.DataFrame(rows), "seeds", ">=", SHARE, **about, **more)
@@ -209,7 +209,7 @@ def _won(cubes):
     return float((pd.concat(leads) > ROUNDING).mean())
 
 
-def _spread(cells, known, more):
+def _spread(cells, paper, more):
     """Claim (d): standard deviation over attributions of the hard metric's diagnosticity, less the soft's.
 
     With one seed the interval is over texts (`linearised`), else over seeds ("on this test set").
@@ -218,16 +218,16 @@ def _spread(cells, known, more):
     for soft, hard in HARD.items():
         values = {}
         for key, wide in cells.items():
-            own, size = wide[[hard, soft]], wide[hard].shape[1]
-            if size < 2 or own.empty:
+            pair, size = wide[[hard, soft]], wide[hard].shape[1]
+            if size < 2 or pair.empty:
                 continue
             statistic = partial(_spread_difference, size=size)
             if several:
-                values[key] = own.groupby(level="seed").mean().apply(statistic, axis=1, raw=True)
+                values[key] = pair.groupby(level="seed").mean().apply(statistic, axis=1, raw=True)
             else:
                 gradient = partial(_spread_gradient, size=size)
-                values[key] = pd.Series(linearised(own, statistic, gradient), own.index)
-        printed = _known(cells, known, lambda of, s=soft, h=hard: of[h].std(ddof=0) - of[s].std(ddof=0))
+                values[key] = pd.Series(linearised(pair, statistic, gradient), pair.index)
+        printed = _known(cells, paper, lambda of, s=soft, h=hard: of[h].std(ddof=0) - of[s].std(ddof=0))
         claim, design = f"{soft} varies less over attributions than {hard}", "seeds" if several else "crossed"
         yield Claim(claim, long(values), design, published=printed, **more)
 
@@ -240,9 +240,9 @@ def _spread_difference(means, size):
 def _spread_gradient(means, size):
     """Of `_spread_difference`; 0 where a standard deviation is 0."""
     parts = []
-    for sign, own in ((1, means[:size]), (-1, means[size:])):
-        sd = own.std()
-        parts.append(sign * (own - own.mean()) / (len(own) * sd) if sd > 0 else np.zeros_like(own))
+    for sign, half in ((1, means[:size]), (-1, means[size:])):
+        sd = half.std()
+        parts.append(sign * (half - half.mean()) / (len(half) * sd) if sd > 0 else np.zeros_like(half))
     return np.concatenate(parts)
 
 

@@ -20,9 +20,9 @@ def table_4(values: pd.DataFrame) -> pd.DataFrame:
     A row a text that some record explains, attribution (and "random", the first draw) and metric: value, a
     mean over seeds. NS and NC are of rationales of RATIO.
     """
-    own = values[(values.definition == "paper") & values.baseline.isin(["", "normal"]) & (values.draw == 0)]
-    own = own[own.example == own.dataset.map(TEXTS).astype(float)]
-    main = main_setting(own)
+    rows = values[(values.definition == "paper") & values.baseline.isin(["", "normal"]) & (values.draw == 0)]
+    rows = rows[rows.example == rows.dataset.map(TEXTS).astype(float)]
+    main = main_setting(rows)
     main = main[main.ratio.isna() | np.isclose(main.ratio.astype(float), RATIO)]
     main = main[main.metric.isin(METRICS) & main.perturbation.isin(["hard", "bernoulli"])]
     keys = ["dataset", "model", "example", "attribution", "metric"]
@@ -50,10 +50,10 @@ def worked_examples(
         A row an example and attribution with the rationale: the tokens ranked highest, in the order of the
         text. Random scores stand below with their first draw, and no rationale.
     """
-    own = values[(values.definition == "paper") & values.baseline.isin(["", "normal"])]
+    scored = values[(values.definition == "paper") & values.baseline.isin(["", "normal"])]
     if which is None:
-        which = own.groupby("example").denominator.first().nlargest(1).index
-    measured = aopc(own[(own.draw == 0) & own.example.isin(which)])
+        which = scored.groupby("example").denominator.first().nlargest(1).index
+    measured = aopc(scored[(scored.draw == 0) & scored.example.isin(which)])
     first = measured[measured.metric.isin(METRICS)].assign(value=normalised)
     wide = first.pivot(index=["example", "attribution"], columns="metric", values="value")
     texts = examples.set_index("example")
@@ -66,7 +66,7 @@ def worked_examples(
         for name in (n for n in (*names, RANDOM) if (example, n) in wide.index):
             chosen = rationale(scores[name], maskable, ratio) if name in scores else []
             words = " ".join(np.asarray(text.tokens)[chosen]) if name in scores else ""
-            found = {"example": example, "attribution": name, **wide.loc[(example, name)]}
-            rows.append(found | {"rationale": words})
+            row = {"example": example, "attribution": name, **wide.loc[(example, name)]}
+            rows.append(row | {"rationale": words})
     columns = ["example", "attribution", *(m for m in METRICS if m in wide), "rationale"]
     return pd.DataFrame(rows, columns=columns)

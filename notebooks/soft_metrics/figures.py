@@ -25,14 +25,14 @@ CAPTIONS = layout("soft_metrics", "captions.yaml")
 def faithfulness_by_ratio(table: pd.DataFrame, scale: str = "") -> Figure:
     """Figure 2: NS and NC against the rationale ratio, a row for each metric, a column for each data set."""
     table = table[(table.definition == "paper") & table.ratio.notna()]
-    known = in_order(table.attribution.unique(), names())
+    order = in_order(table.attribution.unique(), names())
     grid = _by_metric(table.assign(family=table.metric))
     for axis, part in grid:
-        for name in known:
+        for name in order:
             plots.lines(axis, part[part.attribution == name], "ratio", "value", line(name), INTERVAL)
     grid.include(0, which="y")
     grid.name_axes("rationale length [%]", [f"{WORDS[metric]} ↑" for metric in WORDS])
-    return grid.finish(plots.attribution_looks(known), scale)
+    return grid.finish(plots.attribution_looks(order), scale)
 
 
 def diagnosticity_by_ratio(table: pd.DataFrame, scale: str = "", baseline: str = "normal") -> Figure:
@@ -64,8 +64,8 @@ def soft_draws(table: pd.DataFrame, scale: str = "") -> Figure:
     grid = plots.panels(table, ["dataset", "baseline", "family"], 4, height=1.45, names=name)
     for axis, part in grid:
         for criterion, soft in (("hard", False), ("soft", True)):
-            own = part[part.metric.isin(PAIRS) != soft]
-            plots.lines(axis, own, "draws", "value", CRITERIA[criterion], INTERVAL)
+            one = part[part.metric.isin(PAIRS) != soft]
+            plots.lines(axis, one, "draws", "value", CRITERIA[criterion], INTERVAL)
         plots.guide(axis, 0.5, which="y")
         axis.set_xscale("log", base=2)
         axis.set_xticks(sorted(set(part.draws)), [str(n) for n in sorted(set(part.draws))])
@@ -78,20 +78,20 @@ def hard_and_soft(table: pd.DataFrame, scale: str = "") -> Figure:
     """`tables.diagnosticity`: hard and soft of each attribution, against both baselines, and published."""
     table = table[(table.definition == "paper") & (table.ties == "half") & table.metric.isin(FAMILY)]
     table = table.assign(family=table.metric.map(FAMILY))
-    known = in_order(table.attribution.unique(), names())
-    height = 0.35 + 0.26 * len(known)
+    order = in_order(table.attribution.unique(), names())
+    height = 0.35 + 0.26 * len(order)
     grid = plots.panels(table, ["dataset"], left=1.4, height=height, columns=("family", WORDS))
     sides = [(criterion, baseline) for criterion in CRITERIA for baseline in BASELINES]
     for axis, part in grid:
         plots.guide(axis, 0.5)
         for i, (criterion, baseline) in enumerate(sides):
-            own = part[part.metric.isin(PAIRS) == (criterion == "hard")]
-            own = own[own.baseline == baseline]
+            one = part[part.metric.isin(PAIRS) == (criterion == "hard")]
+            one = one[one.baseline == baseline]
             look = CRITERIA[criterion] | {"marker": BASELINES[baseline]}
-            rows = plots.place(own.attribution, known, plots.beside(i, len(sides)))
-            plots.points(axis, own, "value", rows, look, INTERVAL, size=3.5)
-            plots.points(axis, own, "published", rows, look | {"hollow": True}, None, size=5.5)
-        plots.attribution_rows(axis, known)
+            rows = plots.place(one.attribution, order, plots.beside(i, len(sides)))
+            plots.points(axis, one, "value", rows, look, INTERVAL, size=3.5)
+            plots.points(axis, one, "published", rows, look | {"hollow": True}, None, size=5.5)
+        plots.attribution_rows(axis, order)
         axis.set_xlim(-0.02, 1.02)
     grid.name_axes("diagnosticity (share of texts) ↑")
     handles = [

@@ -79,37 +79,37 @@ def measure(
 
     cache, tables, varied = forward.Cache(), [], texts[texts.varied]
 
-    def add(option, plan, some, own, targets="target", means=True, **changed):
+    def add(option, plan, some, columns, targets="target", means=True, **changed):
         if some.empty:
             return
-        own = own.loc[some.example] if isinstance(own, pd.DataFrame) else own
-        own, settings = {name: list(own[name]) for name in own}, replace(plan, **changed)
-        found = values(classifier, list(some.encoding), some[targets], own, settings, some.example, cache)
-        tables.append((_means(found) if means else found).assign(option=option))
+        columns = columns.loc[some.example] if isinstance(columns, pd.DataFrame) else columns
+        columns, settings = {name: list(columns[name]) for name in columns}, replace(plan, **changed)
+        table = values(classifier, list(some.encoding), some[targets], columns, settings, some.example, cache)
+        tables.append((_means(table) if means else table).assign(option=option))
 
     for definition, plan in plans.items():
         main = definition == next(iter(plans))
         if not main and varied.empty:
             continue
-        bernoulli, own = {"perturbations": ("bernoulli",)}, scores[definition]
-        add("", plan, texts if main else varied, own, means=not main, **bernoulli)
+        bernoulli, columns = {"perturbations": ("bernoulli",)}, scores[definition]
+        add("", plan, texts if main else varied, columns, means=not main, **bernoulli)
         changed = bernoulli | {"curve_ratios": ()}
         for other in set(scores) - {definition}:
             add(CODE[other], plan, varied, scores[other], **changed)
         if definition == "paper":
             for option, setting in OPTIONS.items():
                 if option != "[MASK]" or classifier.mask_id is not None:
-                    add(option, plan, varied, own, **changed | setting)
-            add("absolute", plan, varied, own.map(np.abs), **changed)
+                    add(option, plan, varied, columns, **changed | setting)
+            add("absolute", plan, varied, columns.map(np.abs), **changed)
             wrong = varied[varied.target != varied.label]
             if len(wrong):
                 add("gold", plan, wrong, explain(wrong, wrong.label), "label", **changed)
             few = {"erasures": SOFT, "soft_draws": min(MOST_DRAWS, plan.soft_draws)}
             if others := tuple(p for p in plan.perturbations if p != "bernoulli"):
-                add("", plan, varied, own, perturbations=others, **few)
+                add("", plan, varied, columns, perturbations=others, **few)
             for variance in variances:
                 noise = {"perturbations": ("gaussian_scores",), "sigma": variance**0.5}
-                add(f"{VARIANCE}{variance:g}", plan, varied, own, **few | noise)
+                add(f"{VARIANCE}{variance:g}", plan, varied, columns, **few | noise)
     right = texts.set_index("example")
     table = pd.concat(tables, ignore_index=True).astype({"raw": np.float32, "denominator": np.float32})
     return table.assign(

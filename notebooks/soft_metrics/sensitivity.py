@@ -45,9 +45,9 @@ def soft_draws(values: pd.DataFrame) -> pd.DataFrame:
 
     Hard metrics, without draws, stand at each number.
     """
-    own = values[(values.definition == "paper") & values.perturbation.isin(["hard", "bernoulli"])]
-    counts = sorted(set(own.draws) - {0})
-    return pd.concat([_over_attributions(own, n) for n in counts], ignore_index=True)
+    rows = values[(values.definition == "paper") & values.perturbation.isin(["hard", "bernoulli"])]
+    counts = sorted(set(rows.draws) - {0})
+    return pd.concat([_over_attributions(rows, n) for n in counts], ignore_index=True)
 
 
 def alternatives(values: pd.DataFrame) -> pd.DataFrame:
@@ -55,17 +55,17 @@ def alternatives(values: pd.DataFrame) -> pd.DataFrame:
 
     `variance` is σ² of Equation 7's noise, NaN for other perturbations; ties half.
     """
-    own = values[(values.definition == "paper") & values.varied]
-    others = own.draws[~own.perturbation.isin(["hard", "bernoulli"])]
+    rows = values[(values.definition == "paper") & values.varied]
+    others = rows.draws[~rows.perturbation.isin(["hard", "bernoulli"])]
     if others.empty:
         return pd.DataFrame()
     draws = others.max()
-    main = _over_attributions(own, draws)
+    main = _over_attributions(rows, draws)
     noised = main.metric.str.contains(NOISE, regex=False)
-    found = [main.assign(variance=np.where(noised, 1.0, np.nan))]
-    for variance, part in _by_variance(own).items():
-        found.append(_over_attributions(part, draws).assign(variance=variance))
-    return pd.concat(found).sort_values(["dataset", "metric", "baseline", "variance"], ignore_index=True)
+    tables = [main.assign(variance=np.where(noised, 1.0, np.nan))]
+    for variance, part in _by_variance(rows).items():
+        tables.append(_over_attributions(part, draws).assign(variance=variance))
+    return pd.concat(tables).sort_values(["dataset", "metric", "baseline", "variance"], ignore_index=True)
 
 
 def tuned_noise(values: pd.DataFrame) -> pd.DataFrame:
@@ -78,8 +78,8 @@ def tuned_noise(values: pd.DataFrame) -> pd.DataFrame:
         ci_high of it on the n other texts; bernoulli on the same texts; and difference, the first less the
         second, with difference_low and difference_high. Empty where no variance was measured.
     """
-    own = values[(values.definition == "paper") & values.varied]
-    main, varied = own[own.option == ""], _by_variance(own)
+    chosen = values[(values.definition == "paper") & values.varied]
+    main, varied = chosen[chosen.option == ""], _by_variance(chosen)
     if not varied:
         return pd.DataFrame()
     draws = max(part.draws.max() for part in varied.values())
@@ -94,8 +94,8 @@ def tuned_noise(values: pd.DataFrame) -> pd.DataFrame:
             continue
         best = wide.iloc[::2].drop(columns=0.0).mean().idxmax()
         rest = wide.iloc[1::2]
-        found = mean_interval(np.stack([rest[best], rest[best] - rest[0.0]], 1))
-        value, difference = np.transpose(found).tolist()
+        interval = mean_interval(np.stack([rest[best], rest[best] - rest[0.0]], 1))
+        value, difference = np.transpose(interval).tolist()
         row |= {"variance": best} | dict(zip(("value", "ci_low", "ci_high"), value, strict=True))
         row |= {"n": len(rest), "bernoulli": rest[0.0].mean()}
         ends = ("difference", "difference_low", "difference_high")

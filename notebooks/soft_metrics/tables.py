@@ -64,17 +64,17 @@ def performance(records: list[dict]) -> pd.DataFrame:
     rows = []
     for row, part in shared.groups(shared.select(shared.metric_rows(records), split="test"), keys):
         score = part.pivot(index="seed", columns="metric", values="value") * 100
-        known = shared.select(paper, dataset=row["dataset"]).set_index("statistic")
+        published = shared.select(paper, dataset=row["dataset"]).set_index("statistic")
         row["seeds"] = len(score)
         for split in ("train", "validation", "test"):
             row[split] = sizes[split][row["dataset"], row["model"]]
-            row[f"{split}_published"] = known.value.get(split, np.nan)
+            row[f"{split}_published"] = published.value.get(split, np.nan)
         row |= {
             "accuracy": score["accuracy"].mean(),
             "macro_f1": score["macro_f1"].mean(),
             "macro_f1_sd": score["macro_f1"].std(ddof=1),
-            "f1_published": known.value.get("f1", np.nan),
-            "f1_sd_published": known.sd.get("f1", np.nan),
+            "f1_published": published.value.get("f1", np.nan),
+            "f1_sd_published": published.sd.get("f1", np.nan),
         }
         rows.append(row)
     table = pd.DataFrame(rows)
@@ -173,11 +173,11 @@ def diagnosticity(preferred: pd.DataFrame) -> pd.DataFrame:
     paper's baseline, "normal".
     """
     table = shared.over_paired_examples(preferred, CELL[:3], ["attribution", "baseline"], list(TIES))
-    known = papers.published(PAPER, "table_6").assign(baseline="normal")
-    known = known.rename(columns={"dataset": "paper's", "value": "published"})
+    printed = papers.published(PAPER, "table_6").assign(baseline="normal")
+    printed = printed.rename(columns={"dataset": "paper's", "value": "published"})
     keys = ["paper's", "attribution", "metric", "baseline"]
     table = table.assign(**{"paper's": table.dataset.map(_dataset)})
-    return table.merge(known[[*keys, "published"]], "left", keys)[TABLE_6]
+    return table.merge(printed[[*keys, "published"]], "left", keys)[TABLE_6]
 
 
 def diagnosticity_as_printed(diagnostic: pd.DataFrame) -> pd.DataFrame:
@@ -201,7 +201,7 @@ def averages(diagnostic: pd.DataFrame, preferred: pd.DataFrame, by: str) -> pd.D
     """
     strict = shared.select(diagnostic, ties="strict")
     strict = strict[strict.metric.isin(METRICS)]
-    known = papers.published(PAPER, "table_2" if by == "attribution" else "table_3")
+    printed = papers.published(PAPER, "table_2" if by == "attribution" else "table_3")
     other = "dataset" if by == "attribution" else "attribution"
     cells = papers.published(PAPER, "table_6")
     rows = []
@@ -212,7 +212,7 @@ def averages(diagnostic: pd.DataFrame, preferred: pd.DataFrame, by: str) -> pd.D
         for metric in (m for m in METRICS if m in mean):
             for name in (*mean[metric].index, "average"):
                 average = name == "average"
-                paper = shared.select(known, metric=metric, **{by: _dataset(name)})
+                paper = shared.select(printed, metric=metric, **{by: _dataset(name)})
                 if which["baseline"] != "normal" or not same[other] or (average and not same[by]):
                     paper = paper[:0]
                 several = average and len(mean[metric]) > 1
@@ -243,9 +243,9 @@ def faithfulness_by_ratio(values: pd.DataFrame) -> pd.DataFrame:
     hundreds, and a few such examples would decide the mean. The 95 % interval is over n examples, draws
     averaged; examples without a value are left out of n.
     """
-    own = at_ratios(values[values.baseline.isin(["", "normal"])])
-    own = own.assign(value=normalised(own).clip(0, 1))
-    mean = mean_by(own, [*CELL, "attribution", "example"], "value")
+    rows = at_ratios(values[values.baseline.isin(["", "normal"])])
+    rows = rows.assign(value=normalised(rows).clip(0, 1))
+    mean = mean_by(rows, [*CELL, "attribution", "example"], "value")
     table = shared.over_paired_examples(mean, CELL[:3], ["attribution", "ratio"], "value")
     cell = ["dataset", "attribution", "definition", "metric", "ratio"]
     return table[[*cell, "value", "ci_low", "ci_high", "n"]]
@@ -259,26 +259,26 @@ def diagnosticity_by_ratio(preferred: pd.DataFrame) -> pd.DataFrame:
 
 def _pairs(measured):
     """Every attribution's u against every draw v of its baselines, with Eq. 6 per tie rule."""
-    own = measured[measured.baseline == ""].rename(columns={"raw": "u"})
-    own = own.drop(columns=["baseline", "draw"])
+    plain = measured[measured.baseline == ""].rename(columns={"raw": "u"})
+    plain = plain.drop(columns=["baseline", "draw"])
     sides = []
     for baseline, keys in (("normal", PAIR), ("matched", [*PAIR, "attribution"])):
         draws = measured[measured.baseline == baseline].rename(columns={"raw": "v"})
         draws = draws[[*keys, "draw", "v"]]
-        _check_covered(own, draws, keys, baseline)
-        sides.append(own.merge(draws, on=keys).assign(baseline=baseline))
+        _check_covered(plain, draws, keys, baseline)
+        sides.append(plain.merge(draws, on=keys).assign(baseline=baseline))
     pairs = pd.concat(sides, ignore_index=True)
     for ties in TIES:
         pairs[ties] = indicator(pairs.u, pairs.v, ties)
     return pairs
 
 
-def _check_covered(own, draws, keys, baseline):
+def _check_covered(rows, draws, keys, baseline):
     """A baseline that a data set has, it has for every example: else pairs would go missing."""
     cell = [k for k in keys if k not in ("example", "seed", "model")]
-    wanted = own.merge(draws[cell].drop_duplicates(), on=cell)[keys].drop_duplicates()
-    found = wanted.merge(draws[keys].drop_duplicates(), how="left", indicator=True)
-    missing = (found._merge == "left_only").sum()
+    wanted = rows.merge(draws[cell].drop_duplicates(), on=cell)[keys].drop_duplicates()
+    merged = wanted.merge(draws[keys].drop_duplicates(), how="left", indicator=True)
+    missing = (merged._merge == "left_only").sum()
     if missing:
         raise ValueError(
             f"{missing} values have no {baseline!r} baseline to be compared with: "

@@ -165,7 +165,7 @@ def planted_reviews():
         evidence = []
         for before, after, words in zip(rows.text, put.text, rows.evidence, strict=True):
             places = enumerate(after.split())  # each word of the review keeps its order, and moves on
-            at = [next(i for i, word in places if word == own) for own in before.split()]
+            at = [next(i for i, word in places if word == one) for one in before.split()]
             evidence.append([at[w] for w in words])
         facts = {"word": put.label, "opinion": rows.label, "place": put.evidence.str[0]}
         tables[split] = put[["text"]].assign(**facts, evidence=evidence, plain=rows.text)
@@ -206,9 +206,9 @@ def page(parts):
     """The capstone's page of one study, from the parts that `check.page` asks for."""
     from IPython.display import Markdown
 
-    told = {name: "—" if part in (None, "") else part for name, part in parts.items()}
-    told |= {name: f"{part:.3g}" for name, part in told.items() if isinstance(part, (float, np.floating))}
-    return Markdown(PAGE.format(**told))
+    texts = {name: "—" if part in (None, "") else part for name, part in parts.items()}
+    texts |= {name: f"{part:.3g}" for name, part in texts.items() if isinstance(part, (float, np.floating))}
+    return Markdown(PAGE.format(**texts))
 
 
 # Drawing ------------------------------------------------------------------------------------------

@@ -109,20 +109,20 @@ def test_a_model_whose_methods_are_others_is_another(model):
     def told(of):
         own = copy.copy(model)
         own.__class__ = of
-        return chunks.told(own)
+        return chunks.identity(own)
 
     assert told(Once) == told(Once) != told(Twice) and told(Classifier)[3] == []
 
 
 def test_a_model_that_is_set_up_otherwise_is_another(model):
     masked = tiny.classifier()
-    before = chunks.told(masked)
+    before = chunks.identity(masked)
     masked.tokenizer.mask_token = "[UNK]"
-    assert chunks.told(masked)[0] == before[0] and chunks.told(masked) != before
+    assert chunks.identity(masked)[0] == before[0] and chunks.told(masked) != before
     cold, warm = copy.copy(model), copy.copy(model)
     cold.__class__ = warm.__class__ = Once
     cold.temperature, warm.temperature = 0.1, 1.0
-    assert chunks.told(cold) != chunks.told(warm)
+    assert chunks.identity(cold) != chunks.told(warm)
 
 
 class Times:

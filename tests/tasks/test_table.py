@@ -31,7 +31,7 @@ def test_the_table_has_every_data_set_of_the_five_papers():
 
 @pytest.mark.parametrize("task", tasks.TASKS.values(), ids=tasks.TASKS)
 def test_every_row_is_complete(task):
-    assert task.generated or task.hub or task.where
+    assert task.generated or task.hub or task.origin
     assert not (task.credentialed and task.hub)
     assert (len(task.labels) >= 2) == (task.kind == "classification")
     uses = [papers.card(paper).tasks.get(task.name) for paper in papers.names()]

@@ -73,8 +73,8 @@ def log_ratio(inputs, scores, draws):
         draws: Bernoulli draws of the soft metrics.
     """
 
-    def both(given):
-        return [_soft(inputs, given, draws, keep, MAPS[0]) for keep in (True, False)]
+    def both(scores):
+        return [_soft(inputs, scores, draws, keep, MAPS[0]) for keep in (True, False)]
 
     def random():
         seeds = [inputs.seeds(i, 1)[0] for i in range(len(scores))]
@@ -94,15 +94,15 @@ def judged(judge, model, texts, targets):
     """
     answers = model.tokenizer.convert_ids_to_tokens(list(targets))
     about = zip(model.encode(texts), texts, answers, strict=True)
-    known = {encoding.ids.tobytes(): (text, answer) for encoding, text, answer in about}
+    of_ids = {encoding.ids.tobytes(): (text, answer) for encoding, text, answer in about}
 
     def asked(inputs, scores):
-        own, names = zip(*(known[e.ids.tobytes()] for e in inputs.encodings), strict=True)
-        return own, names, inputs.encodings, {"explanation": scores}
+        prompts, names = zip(*(of_ids[e.ids.tobytes()] for e in inputs.encodings), strict=True)
+        return prompts, names, inputs.encodings, {"explanation": scores}
 
     def answered(inputs, scores):
-        found = answerability.answerability(*asked(inputs, scores), judge, SHARE)
-        return (found.sort_values("example").place == 1).to_numpy(float)
+        table = answerability.answerability(*asked(inputs, scores), judge, SHARE)
+        return (table.sort_values("example").place == 1).to_numpy(float)
 
     def needed(inputs, scores):
         return answerability.minimum_top_k(*asked(inputs, scores), judge).sort_values("example").share

@@ -83,9 +83,9 @@ def controls(explanations, pairs, seed, start):
 
     random: a random number. oracle: it knows the pairs. magnitude: the largest score after min-max.
     """
-    found = []
-    for text, (of_text, known) in enumerate(zip(explanations, pairs, strict=True)):
-        depth, generator = depths(of_text, known), stream("control", seed, start + text)
+    rows = []
+    for text, (of_text, pair) in enumerate(zip(explanations, pairs, strict=True)):
+        depth, generator = depths(of_text, pair), stream("control", seed, start + text)
         for name, scores in of_text.items():
             everywhere = np.ones(len(scores), bool)
             value = {
@@ -93,8 +93,8 @@ def controls(explanations, pairs, seed, start):
                 "oracle": -float(depth[name]),
                 "magnitude": to_probability(scores, everywhere).max(),
             }
-            found += [(control, text, name, value[control]) for control in value]
-    table = pd.DataFrame(found, columns=["metric", "text", "explanation", "value"])
+            rows += [(control, text, name, value[control]) for control in value]
+    table = pd.DataFrame(rows, columns=["metric", "text", "explanation", "value"])
     about = {"map": "", "operator": "", "by": "", "draws": 0, "p": 1.0, "room": 1.0, "empty_keeps": False}
     return table.assign(**about)
 
@@ -111,8 +111,8 @@ def depths(explanations, pairs):
 def mirrored(values):
     """The values of MIRRORED with their sign turned, as the control "mirror"."""
     metric, operator = MIRRORED
-    own = values[(values.metric == metric) & (values.operator == operator)]
-    return own.assign(metric="mirror", value=-own.value)
+    chosen = values[(values.metric == metric) & (values.operator == operator)]
+    return chosen.assign(metric="mirror", value=-chosen.value)
 
 
 def counts(table: pd.DataFrame) -> pd.DataFrame:
@@ -131,13 +131,13 @@ def resolution(table: pd.DataFrame) -> pd.DataFrame:
     A row for each of KEYS and error: texts_needed (median over pairs of `worst_case.texts_needed`),
     room_auroc (of `worst_case.flag`) and room (its mean over texts).
     """
-    found = []
+    rows = []
     for key, part in table.groupby([*KEYS, "error"], sort=False):
         of_pairs = part.groupby(["shape", "pair"], sort=False).difference
         needed = [texts_needed(differences) for _, differences in of_pairs]
         about = flag(part.room, part.right)["auroc"]
-        found.append((*key, float(np.median(needed)), about, part.room.mean()))
-    return pd.DataFrame(found, columns=[*KEYS, "error", "texts_needed", "room_auroc", "room"])
+        rows.append((*key, float(np.median(needed)), about, part.room.mean()))
+    return pd.DataFrame(rows, columns=[*KEYS, "error", "texts_needed", "room_auroc", "room"])
 
 
 def milliseconds(table: pd.DataFrame) -> dict[str, float]:

@@ -106,7 +106,7 @@ class Judge:
     def __init__(self, name, template):
         check_settings(template=template)
         self.name, self.template = name, template
-        self.known, self.asked = {}, 0
+        self.replies, self.asked = {}, 0
         self.counts = {"questions": 0, "different": 0, "without_answer": 0}
 
     def __call__(self, questions):
@@ -114,11 +114,11 @@ class Judge:
         self.check_limit(questions := [*questions])
         prompts = [self._prompt(q) for q in questions]
         self.counts["questions"] += len(prompts)
-        for prompt, answers in self._ask([p for p in dict.fromkeys(prompts) if p not in self.known]):
-            self.known[prompt] = answers
+        for prompt, answers in self._ask([p for p in dict.fromkeys(prompts) if p not in self.replies]):
+            self.replies[prompt] = answers
             self.counts["different"] += 1
             self.counts["without_answer"] += not any(answers)
-        return [self.known[prompt] for prompt in prompts]
+        return [self.replies[prompt] for prompt in prompts]
 
     def check(self, golds):
         """Raise ValueError for a gold answer that the judge cannot give."""
@@ -300,7 +300,7 @@ class EndpointJudge(Judge):
     def cost(self, questions):
         """The largest number of questions, tokens and dollars, in one line; "" if all answers are stored."""
         every = dict.fromkeys(self._prompt(q) for q in questions)
-        known = len(every) - len(new := self._new(every))
+        kept = len(every) - len(new := self._new(every))
         if not new:
             return ""
         tokens_in, tokens_out = sum(map(len, new)) // 3, self.tokens * len(new)  # 3 to 4 letters a token
@@ -308,7 +308,7 @@ class EndpointJudge(Judge):
         if self.prices:
             price = f"${(tokens_in * self.prices[0] + tokens_out * self.prices[1]) / 1e6:,.2f}"
         return (
-            f"{self.name} at {self._host()}: at most {len(new):,} questions to ask, {known:,} known; "
+            f"{self.name} at {self._host()}: at most {len(new):,} questions to ask, {kept:,} known; "
             f"about {tokens_in:,} tokens in, {tokens_out:,} out; {price}"
             + ("" if self.limit is None else f"; limit {self.limit:,}, {self.asked:,} asked")
         )
@@ -323,7 +323,7 @@ class EndpointJudge(Judge):
 
     def _new(self, prompts):
         """The different ones of prompts that were not answered here before."""
-        return [p for p in dict.fromkeys(prompts) if p not in self.known and not self._path(p).is_file()]
+        return [p for p in dict.fromkeys(prompts) if p not in self.replies and not self._path(p).is_file()]
 
     def _ask(self, prompts):
         new = dict.fromkeys(self._new(prompts))
@@ -456,8 +456,8 @@ def _address():
     except ValueError:  # an open bracket, a port that is no number
         pass
     if not host or not re.fullmatch(r"https?://\S+", url, re.IGNORECASE):
-        shown = re.sub(r"(?s)^(\w+://)?.*@", r"\1***@", url)
-        raise ValueError(f"{URL}={shown!r} is no address: write http://host:port/v1")
+        masked = re.sub(r"(?s)^(\w+://)?.*@", r"\1***@", url)
+        raise ValueError(f"{URL}={masked!r} is no address: write http://host:port/v1")
     return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
 
 

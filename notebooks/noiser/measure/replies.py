@@ -135,20 +135,20 @@ def _json_items(text):
     """The items of a JSON list in a text; of an object those of its answers, its lists or its values."""
     part = JSON.search(text)
     try:
-        found = json.loads(part[1]) if part else []
+        parsed = json.loads(part[1]) if part else []
     except (ValueError, RecursionError):
         return []
-    if isinstance(found, dict):
-        lists = sum((v for v in found.values() if isinstance(v, list)), [])
-        found = _named(found) or lists or found.values()
-    objects = (x if isinstance(x, dict) else {"word": x} for x in found)
+    if isinstance(parsed, dict):
+        lists = sum((v for v in parsed.values() if isinstance(v, list)), [])
+        parsed = _named(parsed) or lists or parsed.values()
+    objects = (x if isinstance(x, dict) else {"word": x} for x in parsed)
     texts = (_named(x) or [v for v in x.values() if isinstance(v, str)] for x in objects)
     return [str(item) for items in texts for item in items[:1]]
 
 
-def _named(found):
+def _named(reply):
     """What a JSON object holds under the first of KEYS that it has, as a list; [] if it has none."""
-    values = [found[key] for key in KEYS if key in found]
+    values = [reply[key] for key in KEYS if key in reply]
     return values[0] if values and isinstance(values[0], list) else values[:1]
 
 

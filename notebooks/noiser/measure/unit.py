@@ -36,27 +36,27 @@ CAPITALS = "capital-world"  # the kind of LongRA's prompts that Figure 2 is of
 MAIN = {"noiser": "k_min", "integrated_gradients": "zero"}  # the paper's setting of what has several
 
 
-def check_parameters(given: dict, answers: Path) -> None:
+def check_parameters(params: dict, answers: Path) -> None:
     """Refuse parameters of a unit that do not fit together, before any work: ValueError, with the fix.
 
     answers: the folder that keeps the answers of judges behind an endpoint.
     """
     from notebooks.noiser.measure.judge import KEY, EndpointJudge
 
-    papers.card("noiser").check(given)
-    check_endpoint(given, answers)
-    judge = given["judge"]
-    if judge.startswith(ENDPOINT) and not given["tokens"] and os.environ.get(KEY):
-        options = judge_options(given["judge_settings"], judge)
+    papers.card("noiser").check(params)
+    check_endpoint(params, answers)
+    judge = params["judge"]
+    if judge.startswith(ENDPOINT) and not params["tokens"] and os.environ.get(KEY):
+        options = judge_options(params["judge_settings"], judge)
         EndpointJudge(judge.removeprefix(ENDPOINT), answers, **options)  # a wrong address is told now
 
 
-def check_endpoint(given, answers):
+def check_endpoint(params, answers):
     """Refuse a judge behind an endpoint that has no key, client or kept answers; `given` as above."""
     from notebooks.noiser.measure.judge import KEY
 
-    judge = given["judge"]
-    if not judge.startswith(ENDPOINT) or given["tokens"] or any(answers.glob("*.json")):
+    judge = params["judge"]
+    if not judge.startswith(ENDPOINT) or params["tokens"] or any(answers.glob("*.json")):
         return
     if not os.environ.get(KEY):
         raise ValueError(
@@ -88,13 +88,13 @@ def judge_options(settings, judge):
     from notebooks.noiser.measure.judge import TEMPLATES, EndpointJudge, LocalJudge, check_settings
 
     kind = EndpointJudge if judge.startswith(ENDPOINT) else LocalJudge
-    known = sorted(set(signature(kind).parameters) - {"name", "folder", "model", "file"})
+    names = sorted(set(signature(kind).parameters) - {"name", "folder", "model", "file"})
     options = {}
     for item in settings:
         name, equal, value = str(item).partition("=")
-        if not equal or name not in known:
+        if not equal or name not in names:
             raise ValueError(
-                f"judge_settings: {item!r}: write '<name>=<value>' with one of {', '.join(known)}"
+                f"judge_settings: {item!r}: write '<name>=<value>' with one of {', '.join(names)}"
             )
         if name in options:
             raise ValueError(f"judge_settings: {name!r} is given twice: give it once")
@@ -111,14 +111,14 @@ def judge_options(settings, judge):
     return options
 
 
-def select_prompts(data: Loaded, given: dict) -> tuple[pd.DataFrame, dict[str, int]]:
+def select_prompts(data: Loaded, params: dict) -> tuple[pd.DataFrame, dict[str, int]]:
     """The prompts of a unit (columns text and target), and {stage of the selection: prompts}.
 
     ValueError for prompts without a gold word for which no tokens are generated, and for a model or judge
     that cannot know them.
     """
-    rows, tokens = data.splits["test"].to_pandas(), given["tokens"]
-    task, model, judge = given["task"], given["model"], given["judge"]
+    rows, tokens = data.splits["test"].to_pandas(), params["tokens"]
+    task, model, judge = params["task"], params["model"], params["judge"]
     if not tokens and (rows.target == "").all():
         raise ValueError(
             f"tokens=0, but the prompts of {task!r} have no gold word: say how many tokens, such as 10"
@@ -132,9 +132,9 @@ def select_prompts(data: Loaded, given: dict) -> tuple[pd.DataFrame, dict[str, i
     counts = {"all": len(rows)}
     if "noiser_prompt_ok" in rows:
         counts["malformed as released"] = int((~rows.noiser_prompt_ok).sum())
-        if given["released_prompts"]:
+        if params["released_prompts"]:
             rows["text"] = rows.prompt_noiser
-    if types := given["types"]:
+    if types := params["types"]:
         kinds = set(rows["type"]) if "type" in rows else set()
         if unknown := [name for name in types if name not in kinds]:
             raise ValueError(f"types={unknown[0]!r}: no prompt of {task!r} is of it; use {sorted(kinds)}")
@@ -212,11 +212,11 @@ def several_tokens(lm: CausalLM, rows: pd.DataFrame, encodings: list[Encoding]) 
     return sum(len(after.ids) > len(e.ids) + 1 for e, after in zip(encodings, complete, strict=True))
 
 
-def sample(kept: np.ndarray, examples: int, given: dict) -> np.ndarray:
+def sample(kept: np.ndarray, examples: int, params: dict) -> np.ndarray:
     """At most `examples` of the prompts kept (0: all), in order, the same for every seed."""
     if not len(kept):
         raise ValueError(
-            f"{given['model']} predicts the gold word of no prompt of {given['task']}: there is nothing to "
+            f"{params['model']} predicts the gold word of no prompt of {params['task']}: there is nothing to "
             "explain; give another model, or tokens above 0"
         )
     return kept[np.sort(np.random.default_rng(0).permutation(len(kept))[: examples or None])]
@@ -265,20 +265,20 @@ def behind_context(
     on_context = encoding.maskable & (encoding.words < before)
     read = []
 
-    def count(_, given, named):
+    def count(_, arguments, named):
         first = named.get("inputs_embeds")
         read.append(len(named["input_ids"] if first is None else first))
 
     hook = lm.model.base_model.register_forward_pre_hook(count, with_kwargs=True)
-    found, notes = {}, {}
+    by_name, notes = {}, {}
     for name in attributions:
         read.clear()
-        found[name] = attribute(lm, [encoding], np.array([target]), [name], **settings)[name][0]
-        size = np.abs(found[name])
+        by_name[name] = attribute(lm, [encoding], np.array([target]), [name], **settings)[name][0]
+        size = np.abs(by_name[name])
         share, n = size[on_context].sum() / max(size.sum(), 1e-12), sum(read)
         notes[name] = f"{share:.0%} on the context, {n:,} pass{'es' * (n != 1)}"
     hook.remove()
-    return lm.tokens(encoding), found, notes
+    return lm.tokens(encoding), by_name, notes
 
 
 def scores(
@@ -316,10 +316,10 @@ def scores(
         if "released" in definitions or not by_tokens:
             released = attribute(lm, whole, targets, ["noiser"], notes=notes, **how)["noiser"]
             columns[f"released.noiser.{bounding}"] = [by_sum(s) for s in released]
-            own = [np.where(e.maskable, s, 0) for e, s in zip(encodings, released, strict=True)]
+            of_noiser = [np.where(e.maskable, s, 0) for e, s in zip(encodings, released, strict=True)]
         if by_tokens:
-            own = attribute(lm, encodings, targets, ["noiser"], notes=notes, **how)["noiser"]
-        columns[f"paper.noiser.{bounding}"] = own
+            of_noiser = attribute(lm, encodings, targets, ["noiser"], notes=notes, **how)["noiser"]
+        columns[f"paper.noiser.{bounding}"] = of_noiser
         columns |= {f"{note}.{bounding}": notes[note] for note in ("k", "flipped") if note in notes}
     integral = "integrated_gradients"
     groups: list[tuple] = [  # of attributions with settings of their own, and what tells them apart
@@ -327,13 +327,13 @@ def scores(
         ({"lime"}, {"samples": samples}, ""),
         ({*attributions} - {integral, "lime"}, {}, ""),
     ]
-    for names, given, setting in groups:
+    for names, options, setting in groups:
         wanted = [a for a in attributions if a in names]
         if not wanted:
             continue
         notes = {}
-        found = attribute(lm, encodings, targets, wanted, notes=notes, cache=cache, **given, **settings)
-        columns |= {f"paper.{a}.{setting or MAIN.get(a, '')}": found[a] for a in wanted}
+        computed = attribute(lm, encodings, targets, wanted, notes=notes, cache=cache, **options, **settings)
+        columns |= {f"paper.{a}.{setting or MAIN.get(a, '')}": computed[a] for a in wanted}
         columns |= {f"{note}.k_min": notes[note] for note in ("k", "flipped") if note in notes}
         columns |= {"tied": notes["tied"]} if "tied" in notes else {}
         if setting:
@@ -341,19 +341,19 @@ def scores(
     if "released" not in definitions:
         return columns
     how = dict(definition="released", paper="noiser", cache=cache, **settings)
-    found = attribute(lm, whole, targets, attributions, **how)
-    return columns | {f"released.{a}.{'k_min' if a == 'noiser' else ''}": found[a] for a in attributions}
+    computed = attribute(lm, whole, targets, attributions, **how)
+    return columns | {f"released.{a}.{'k_min' if a == 'noiser' else ''}": computed[a] for a in attributions}
 
 
-def searched(found: pd.DataFrame) -> list[dict]:
+def searched(notes: pd.DataFrame) -> list[dict]:
     """What the searches for k and the integrals found, of the columns of `scores`: rows for the record."""
     rows = []
-    for column in found:
+    for column in notes:
         note, _, setting = column.partition(".")
         if note in ("k", "flipped", "completeness_gap", "tied"):
-            known = found[column].dropna().astype(float)
-            row = {"metric": note, "setting": setting, "value": float(known.mean()), "n": len(known)}
-            rows.append(row | ({"median": float(known.median()), "largest": float(known.max())}
+            values = notes[column].dropna().astype(float)
+            row = {"metric": note, "setting": setting, "value": float(values.mean()), "n": len(values)}
+            rows.append(row | ({"median": float(values.median()), "largest": float(values.max())}
                                if note == "completeness_gap" else {}))  # fmt: skip
     return rows
 
@@ -407,17 +407,17 @@ def summarise_parts(tables: dict[str, pd.DataFrame], attributions: list[str]) ->
     return pd.DataFrame(columns).reindex([*attributions, "random"] if columns else []).round(2)
 
 
-def make_judge(name: str, run: Run, data: Loaded, given: dict, answers: Path, model_dir: str = "") -> Judge:
+def make_judge(name: str, run: Run, data: Loaded, params: dict, answers: Path, model_dir: str = "") -> Judge:
     """The judge of a name: behind an endpoint ("api:<model>"), a tiny model trained now, or pretrained."""
     from faithlib import models
     from notebooks.noiser.measure.judge import EndpointJudge, LocalJudge
     from replication.results import digest, weights_digest
 
-    options, seed = judge_options(given["judge_settings"], name), given["seed"]
+    options, seed = judge_options(params["judge_settings"], name), params["seed"]
     if name.startswith(ENDPOINT):
         return EndpointJudge(name.removeprefix(ENDPOINT), answers, **options)
     if data.task.generated:
-        lm, _ = train_tiny(run, data, name, given["epochs"], seed + 1000, seed, model_dir)
+        lm, _ = train_tiny(run, data, name, params["epochs"], seed + 1000, seed, model_dir)
         return LocalJudge(lm, **{"tokens": 1, **options})
     lm = models.load_causal(name, [], model_dir, seed, run.device, dtype=run.dtype)
     key = [options, run.dtype, weights_digest(lm.model)]
@@ -428,11 +428,11 @@ def make_judge(name: str, run: Run, data: Loaded, given: dict, answers: Path, mo
 def summarise_answers(answers: pd.DataFrame, minimum: pd.DataFrame, attributions: list[str]) -> pd.DataFrame:
     """Rate and score of the judge and the words it needs, a row for each attribution and one for random."""
     answers = answers.assign(right=answers.place == 1)
-    own, matched = (answers[answers.baseline == baseline] for baseline in ("", "matched"))
+    plain, matched = (answers[answers.baseline == baseline] for baseline in ("", "matched"))
     columns = {
-        "rate": own.groupby("attribution").right.mean(),
+        "rate": plain.groupby("attribution").right.mean(),
         "rate, order at random": matched.groupby("attribution").right.mean(),
-        "score": own[own.right].groupby("attribution").mass.mean(),
+        "score": plain[plain.right].groupby("attribution").mass.mean(),
         "words needed": minimum[minimum.baseline == ""].groupby("attribution").share.mean(),
     }
     return pd.DataFrame(columns).reindex([*attributions, "random"]).round(2)

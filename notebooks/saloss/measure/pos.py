@@ -28,13 +28,13 @@ def tags(texts: list[str], tagger: str = TAGGER) -> list[list[str]]:
     """
     nlp = _pipeline(tagger)
     tagged = []
-    with bar(len(texts), "tagging", "text") as shown:
+    with bar(len(texts), "tagging", "text") as progress:
         for text, doc in zip(texts, nlp.pipe(texts), strict=True):
             if len(doc) and not doc.has_annotation("POS"):
                 raise ValueError(f"tagger={tagger!r} gives no part-of-speech tags: use {TAGGER!r}")
             parts = [(part.idx, len(part), part.pos_) for part in doc if not part.is_space]
             tagged.append(_by_word(text, parts))
-            shown.update()
+            progress.update()
     return tagged
 
 
@@ -61,8 +61,8 @@ def mean_importance(encodings: list, scores: dict[str, list], tags: list[list[st
         if word.max(initial=-1) >= len(of_words):
             raise ValueError(f"example {i} has a word {word.max()} and {len(of_words)} tags: give one a word")
         pieces = np.bincount(word, minlength=len(of_words))  # (words,), 0 where a text's end was cut
-        for name, given in scores.items():
-            size = np.abs(np.asarray(given[i], float)[encoding.maskable])
+        for name, values in scores.items():
+            size = np.abs(np.asarray(values[i], float)[encoding.maskable])
             if size.any():
                 importance = np.bincount(word, size, len(of_words)) / size.sum() * np.count_nonzero(pieces)
                 rows += [(name, of_words[w], importance[w], pieces[w]) for w in np.flatnonzero(pieces)]

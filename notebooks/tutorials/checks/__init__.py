@@ -84,15 +84,15 @@ def hints(lesson):
     def hint(name=""):
         if name:
             _failed[lesson] = [name, 0]
-        name, given = _failed.get(lesson, ["", 0])
+        name, count = _failed.get(lesson, ["", 0])
         if not name:
             return print("no check has failed yet: run the check of an exercise first")
         if (lesson, name) not in CHECKS:
-            names = ", ".join(known for module, known in CHECKS if module == lesson)
+            names = ", ".join(other for module, other in CHECKS if module == lesson)
             return print(f"{name!r} is no check of this lesson: use one of {names}")
         steps = steps_of(CHECKS[lesson, name])
-        step = min(given, len(steps) - 1)
-        _failed[lesson][1] = given + 1
+        step = min(count, len(steps) - 1)
+        _failed[lesson][1] = count + 1
         last = ", the last" if step == len(steps) - 1 else ""
         print(f"{name}, hint {step + 1} of {len(steps)}{last}: {steps[step]}")
 
@@ -134,13 +134,13 @@ class Yours:
             return instead
 
         @functools.wraps(mine)
-        def guarded(*given, **named):
-            copies = [x.copy() if isinstance(x, np.ndarray) else x for x in given]
+        def guarded(*arguments, **named):
+            copies = [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
             try:
                 return _array(mine(*copies, **named))
             except Exception as error:
                 _say_once(f"your {name} stops here ({_line(error)}): the course's own goes on")
-                return instead(*given, **named)
+                return instead(*arguments, **named)
 
         return guarded
 
@@ -166,12 +166,12 @@ def same(value, expected, hint, atol=1e-6, wrong=()):
     """Raise a hint unless a value equals `expected`; `wrong`: (value, its hint) of usual mistakes."""
     expected = np.asarray(expected, dtype=float)
     try:
-        found = np.asarray(_array(value), dtype=float)
+        values = np.asarray(_array(value), dtype=float)
     except (TypeError, ValueError, RuntimeError):
         raise Hint(f"{_kind(expected)} is expected, not {_kind(value)}") from None
-    if found.shape != expected.shape:
-        raise Hint(f"{_kind(expected)} is expected, not {_kind(found)}")
-    hints = [h for known, h in ((expected, ""), *wrong) if np.allclose(found, known, 1e-5, atol, True)]
+    if values.shape != expected.shape:
+        raise Hint(f"{_kind(expected)} is expected, not {_kind(values)}")
+    hints = [h for other, h in ((expected, ""), *wrong) if np.allclose(values, other, 1e-5, atol, True)]
     if hint := [*hints, hint][0]:
         raise Hint(hint)
 
@@ -234,8 +234,8 @@ def _imports(lesson):
     """The imports of a lesson's notebook as code."""
     sources = ["".join(cell["source"]) for _, cell in _cells(lesson) if cell["cell_type"] == "code"]
     nodes = [node for source in sources for node in ast.parse(source).body]
-    found = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
-    return compile(ast.Module(found, []), lesson, "exec")
+    lines = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+    return compile(ast.Module(lines, []), lesson, "exec")
 
 
 def _cells(lesson):
@@ -277,13 +277,13 @@ def _stopped(shell, kind, error, trace, tb_offset=None):
     lessons = sorted(path.stem.partition("_")[0] for path in FOLDER.glob("[0-9][0-9]_*.ipynb"))
     code = {n: [(h, "".join(c["source"])) for h, c in _cells(n) if c["cell_type"] == "code"] for n in lessons}
     run = (shell.user_ns.get("In") or [""])[-1].strip()
-    own = [n for n in lessons if run and any(run == source.strip() for _, source in code[n])]
+    matching = [n for n in lessons if run and any(run == source.strip() for _, source in code[n])]
     loaded = [n for n in lessons if f"{__name__}.lesson_{n}" in sys.modules]
     defined = DEFINED.format(re.escape(getattr(error, "name", None) or " "))
-    for heading, source in [cell for n in loaded or own for cell in code[n]]:
+    for heading, source in [cell for n in loaded or matching for cell in code[n]]:
         if isinstance(error, NameError) and re.search(defined, source, re.MULTILINE):
             return print(f"{error.name} is not there yet: first run the cells of the section “{heading}”")
-    if own:
+    if matching:
         print(f"this cell stops ({_line(error)}): cells build on each other, so run all cells above it again")
     else:
         shell.showtraceback((kind, error, trace), tb_offset=tb_offset)

@@ -81,13 +81,13 @@ def leave_two_out(mine):
     np.fill_diagonal(loss, -np.inf) on a copy takes the diagonal out; then the maximum of each row
     """
     pairs = np.array([[9.0, 4.0, 1.0], [4.0, 9.0, 3.0], [1.0, 3.0, 9.0]])
-    found = call(mine, 5.0, pairs)
+    yours = call(mine, 5.0, pairs)
     wrong = [
         ([1, 1, 2], "this is the smallest loss of a pair; take the largest"),
         ([4, 4, 3], "this is the output with two tokens removed; a loss is y − that"),
     ]
     same(
-        found, [4, 2, 4], "for each token, the largest y − y_pairs[i, j] over all other tokens j", wrong=wrong
+        yours, [4, 2, 4], "for each token, the largest y − y_pairs[i, j] over all other tokens j", wrong=wrong
     )
     pairs = np.array([[0.0, 4.0, 6.0], [4.0, 0.0, 5.5], [6.0, 5.5, 0.0]])
     wrong = [([1, 1, 1], "a loss may be below 0: no absolute values are taken")]

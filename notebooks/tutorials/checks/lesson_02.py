@@ -52,19 +52,19 @@ def swap(mine):
     zip([*first, *second], [*second, *first]) pairs them.
     " ".join(other.get(word, word) for word in text.split())
     """
-    found = call(mine, "the copper film was great .")
-    if not isinstance(found, str):
-        raise Hint(f"a text is expected, not {type(found).__name__}: join the words")
+    answer = call(mine, "the copper film was great .")
+    if not isinstance(answer, str):
+        raise Hint(f"a text is expected, not {type(answer).__name__}: join the words")
     draws = np.random.default_rng(2)
     for word in sum(planted.CLASSES, ()):
         base = planted.neutral(draws).split()
         text = " ".join([*base[:2], word, *base[2:]])
-        found, right = call(mine, text), swapped(text)
-        if found == text:
+        answer, right = call(mine, text), swapped(text)
+        if answer == text:
             raise Hint(f"{word!r} stays as it is: both lists are to be exchanged")
-        if sorted(found.split()) != sorted(right.split()):
-            raise Hint(f"{text!r} becomes {found!r}, and should become {right!r}")
-        if found != right:
+        if sorted(answer.split()) != sorted(right.split()):
+            raise Hint(f"{text!r} becomes {answer!r}, and should become {right!r}")
+        if answer != right:
             raise Hint("right words, wrong order: all other words stay where they are")
 
 

@@ -24,23 +24,23 @@ def matched(mine):
     """
     scores, maskable = np.arange(30.0), np.ones(30, bool)
     maskable[[0, 29]] = False
-    found = np.asarray(call(mine, scores, maskable, np.random.default_rng(4)), float)
-    if found.shape != (30,):
-        raise Hint(f"one score per token is expected, an array of shape (30,), not {found.shape}")
-    if not np.array_equal(np.sort(found), scores):
+    answer = np.asarray(call(mine, scores, maskable, np.random.default_rng(4)), float)
+    if answer.shape != (30,):
+        raise Hint(f"one score per token is expected, an array of shape (30,), not {answer.shape}")
+    if not np.array_equal(np.sort(answer), scores):
         raise Hint("the values must stay the same: permute the scores, do not draw new ones")
-    if not np.array_equal(found[~maskable], scores[~maskable]):
+    if not np.array_equal(answer[~maskable], scores[~maskable]):
         raise Hint("right for the tokens of the text, wrong for special tokens: they keep their score")
-    if np.array_equal(found, scores):
+    if np.array_equal(answer, scores):
         raise Hint("nothing was shuffled: permute the scores of the maskable tokens")
-    given = scores.copy()
-    mine(given, maskable, np.random.default_rng(4))
-    if not np.array_equal(given, scores):
+    copy = scores.copy()
+    mine(copy, maskable, np.random.default_rng(4))
+    if not np.array_equal(copy, scores):
         raise Hint("right, but the argument was changed: work on a copy")
     again = call(mine, scores, maskable, np.random.default_rng(5))
-    if np.array_equal(found, again):
+    if np.array_equal(answer, again):
         raise Hint("two generators give the same order: use rng, rng.permutation for instance")
-    if not np.array_equal(found, call(mine, scores, maskable, np.random.default_rng(4))):
+    if not np.array_equal(answer, call(mine, scores, maskable, np.random.default_rng(4))):
         raise Hint("the same generator gives two orders: draw from rng alone")
 
 

@@ -46,10 +46,10 @@ def soft_mask(mine):
         (~kept, "this is the mask of what is removed; return True for kept entries"),
         (u < 1 - a[:, None], "the two cases are swapped: to keep what is important, q = a"),
     ]
-    found = call(mine, a, u, True)
-    if np.shape(found) != (3, 8):
-        raise Hint(f"an array (tokens, width) is expected, (3, 8), not {np.shape(found)}")
-    same(found, kept, "to keep what is important, an entry is kept where u < a of its token", wrong=wrong)
+    answer = call(mine, a, u, True)
+    if np.shape(answer) != (3, 8):
+        raise Hint(f"an array (tokens, width) is expected, (3, 8), not {np.shape(answer)}")
+    same(answer, kept, "to keep what is important, an entry is kept where u < a of its token", wrong=wrong)
     removed = call(mine, a, u, False)
     wrong = [(kept, "right for keeping, but keep_important=False gives the same: there q = 1 − a")]
     same(removed, u < 1 - a[:, None], "to remove what is important, q = 1 − a: kept where u < q", wrong=wrong)
@@ -74,14 +74,14 @@ def equal_retention(mine):
     for _ in range(60): b = (low + high) / 2, and then low = b or high = b
     """
     a = np.array([1.0, 0.0, 0.0, 0.0])
-    found = np.asarray(call(mine, a, 0.5), float)
-    if found.shape != (4,):
-        raise Hint(f"one probability per token is expected, an array of shape (4,), not {found.shape}")
-    if found.min() < 0 or found.max() > 1:
+    yours = np.asarray(call(mine, a, 0.5), float)
+    if yours.shape != (4,):
+        raise Hint(f"one probability per token is expected, an array of shape (4,), not {yours.shape}")
+    if yours.min() < 0 or yours.max() > 1:
         raise Hint("probabilities lie between 0 and 1: clip after shifting")
-    if abs(found.mean() - 0.5) > 1e-4:
-        raise Hint(f"the mean is {found.mean():.4f} and should be 0.5")
-    same(found, [1, 1 / 3, 1 / 3, 1 / 3], "right mean, but shift all scores by one constant, then clip", 1e-4)
+    if abs(yours.mean() - 0.5) > 1e-4:
+        raise Hint(f"the mean is {yours.mean():.4f} and should be 0.5")
+    same(yours, [1, 1 / 3, 1 / 3, 1 / 3], "right mean, but shift all scores by one constant, then clip", 1e-4)
     draws = np.random.default_rng(5)
     for share in (0.2, 0.5, 0.9):
         a = draws.random(15) ** 3

@@ -91,7 +91,7 @@ def relative_area(mine):
 
 
 @check
-def told(mine):
+def clue(mine):
     """Early tokens are masked in one class, late ones in the other.
     What can a new model learn from where the masks are?
     """
@@ -113,21 +113,21 @@ def leakage(mine):
     """
     draws = np.random.default_rng(6)
     labels = draws.integers(0, 2, 200)
-    found = call(mine, draws.integers(0, 2, (200, 60)), labels)  # masks without any information
-    if np.ndim(found):
+    answer = call(mine, draws.integers(0, 2, (200, 60)), labels)  # masks without any information
+    if np.ndim(answer):
         raise Hint("one number is expected")
-    if 0.38 < found < 0.62:
+    if 0.38 < answer < 0.62:
         raise Hint("random masks leak: subtract the share of the most frequent class")
-    if found > 0.15:
+    if answer > 0.15:
         raise Hint("random masks leak: test the classifier on texts that it was not trained on")
-    if found < -0.2:
+    if answer < -0.2:
         raise Hint("random masks are far below 0: each row of `masks` is a text")
     telling = draws.integers(0, 2, (200, 20))
     telling[:, 7] = labels
-    found = call(mine, telling, labels)
-    if found < 0.3:
+    answer = call(mine, telling, labels)
+    if answer < 0.3:
         raise Hint("masks that tell the label are not noticed")
-    if found > 0.6:
+    if answer > 0.6:
         raise Hint("more than 1 minus the share of the most frequent class is not possible")
     rare = draws.permutation(np.arange(200) < 20).astype(int)
     if not -0.1001 < call(mine, draws.integers(0, 2, (200, 5)), rare) < 0.1001:

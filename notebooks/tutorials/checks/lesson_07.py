@@ -64,11 +64,11 @@ def rank_p(mine):
     same(call(mine, 2.0, reference), 0.2, "right but for equal values: they are not below")
     same(call(mine, -1.0, reference), 0.0, "a value below all others has P = 0")
     draws = np.random.default_rng(7)
-    known = draws.normal(size=(31, 1, 1))
+    drawn = draws.normal(size=(31, 1, 1))
     for z in draws.normal(size=5):
-        expected = masf.fit(known, "paper").stages(np.full((1, 1, 1), z)).p1.item()
+        expected = masf.fit(drawn, "paper").stages(np.full((1, 1, 1), z)).p1.item()
         same(
-            call(mine, np.float32(z), known.astype(np.float32)[:, 0, 0]),
+            call(mine, np.float32(z), drawn.astype(np.float32)[:, 0, 0]),
             expected,
             "wrong for a random reference",
         )

@@ -62,10 +62,10 @@ def shown_words(mine):
     """
 
     def shown(scores, share, expected, hint):
-        found = call(mine, np.array(scores, float), share)
-        if np.ndim(found) == 1 and len(found) != len(expected):
+        answer = call(mine, np.array(scores, float), share)
+        if np.ndim(answer) == 1 and len(answer) != len(expected):
             raise Hint(hint)
-        same(found, expected, hint)
+        same(answer, expected, hint)
 
     shown([0.1, 0.9, 0.5, 0.2], 0.5, [1, 2], "of 0.1, 0.9, 0.5, 0.2 half are words 1 and 2")
     shown([0.5, 0.1, 0.9, 0.2], 0.5, [0, 2], "give the indices in the order of the text, not of the scores")

@@ -78,8 +78,8 @@ def divergence(mine):
     same(call(mine, np.array([3.0, 1.0]), np.array([2.0, 2.0])), expected, "divide both by their sums first")
     same(call(mine, np.array([1.0, 0.0]), half), np.log(2), "right but for 0: there the term is 0")
     alpha, sigma = np.random.default_rng(9).random((2, 12)) + 0.01
-    given = [torch.tensor(row / row.sum())[None] for row in (alpha, sigma)]
-    loss = salience.salience_loss(*given, torch.ones(1, 12, dtype=torch.bool))
+    pair = [torch.tensor(row / row.sum())[None] for row in (alpha, sigma)]
+    loss = salience.salience_loss(*pair, torch.ones(1, 12, dtype=torch.bool))
     same(call(mine, alpha, sigma), float(loss), "wrong for twelve random numbers: see the formula")
 
 

@@ -91,12 +91,12 @@ def verdict(mine):
         ((0.1, 0.2, 0.15), "right for bound=0 only: bound=0.15"),
         ((0.1, 0.2, 0.3), "right for bound=0 only: bound=0.3"),
     ]
-    for given, what in cases:
-        found, expected = call(mine, *given), decide(*given[:2], ">", *given[2:])
-        if not isinstance(found, str) or found not in WORDS:
-            raise Hint(f"{found!r} is no verdict: return one of {', '.join(map(repr, SINGLE))}")
-        if found != expected:
-            raise Hint(f"{what}: {given[:2]} is {expected!r}, yours is {found!r}")
+    for case, what in cases:
+        answer, expected = call(mine, *case), decide(*case[:2], ">", *case[2:])
+        if not isinstance(answer, str) or answer not in WORDS:
+            raise Hint(f"{answer!r} is no verdict: return one of {', '.join(map(repr, SINGLE))}")
+        if answer != expected:
+            raise Hint(f"{what}: {case[:2]} is {expected!r}, yours is {answer!r}")
 
 
 @check(instead=statistics.holm)
@@ -149,21 +149,21 @@ def card(mine):
         (several[:2], "two models, which have no interval"),
         (holes, "texts that are NaN for one model"),
     ):
-        found = call(mine, gain)
-        if not isinstance(found, dict) or (missing := [part for part in PARTS if part not in found]):
-            lacking = f"yours lacks {missing[0]}" if isinstance(found, dict) else "yours is no dict"
+        yours = call(mine, gain)
+        if not isinstance(yours, dict) or (missing := [part for part in PARTS if part not in yours]):
+            lacking = f"yours lacks {missing[0]}" if isinstance(yours, dict) else "yours is no dict"
             raise Hint(f"return a dict with {', '.join(PARTS)}: {lacking}")
         expected = of_gain(gain)
-        if found["unit"] not in ((unit := expected["unit"]), unit.replace("×", "x")):
-            raise Hint(f"{what}: the unit is {unit!r}, yours is {found['unit']!r}")
+        if yours["unit"] not in ((unit := expected["unit"]), unit.replace("×", "x")):
+            raise Hint(f"{what}: the unit is {unit!r}, yours is {yours['unit']!r}")
         for part in ("texts", "value"):
             same(
-                found[part], expected[part], f"{what}: {part} is {expected[part]:.4g}, yours is {found[part]}"
+                yours[part], expected[part], f"{what}: {part} is {expected[part]:.4g}, yours is {yours[part]}"
             )
         for part in ("low", "high"):
-            same(found[part], expected[part], f"{what}: the interval is that of the unit {unit!r}")
-        if found["verdict"] != (word := expected["verdict"]):
-            raise Hint(f"{what}: the verdict is {word!r}, yours is {found['verdict']!r}")
+            same(yours[part], expected[part], f"{what}: the interval is that of the unit {unit!r}")
+        if yours["verdict"] != (word := expected["verdict"]):
+            raise Hint(f"{what}: the verdict is {word!r}, yours is {yours['verdict']!r}")
 
 
 def asked(page, part, fits, hint):

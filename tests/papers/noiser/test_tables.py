@@ -207,7 +207,7 @@ def test_shown_has_the_published_in_brackets(values):
     assert wide.index.tolist() == ["attention α", "leave-one-out", "Noiser"]
     answers = tables.answerability(judged("knowns"))
     answers = answers[(answers.top == 1) & (answers.baseline == "")]
-    wide = tables.as_printed(answers, "rate", known="published_rate").set_index("method")
+    wide = tables.as_printed(answers, "rate", beside="published_rate").set_index("method")
     assert wide.loc["leave-one-out"].tolist() == ["0.80 (0.51)"] and wide.loc["random"].tolist() == ["0.25"]
 
 
