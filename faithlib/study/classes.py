@@ -52,12 +52,14 @@ def taken_as(texts, model):
 def class_of(value, names, what, coded=False):
     """The number of a class given by number, also as 1.0 or "1", or name, also "LABEL_1"; else ValueError.
 
+    True and False are the classes of that name, or of two classes the second and the first.
     A number that is the name of a class as well is refused, unless it is `coded`, as data with names have it.
     """
-    if isinstance(value, str) and (place := fit.places([value.strip()], names)):
+    truth = isinstance(value, (bool, np.bool_))
+    if (truth or isinstance(value, str)) and (place := fit.places([str(value).strip()], names)):
         return place[0]
     written = re.fullmatch(r"\s*(?:LABEL_)?(\d+)(?:\.0+)?\s*", value) if isinstance(value, str) else None
-    number = int(written[1]) if written else columns.whole(value)
+    number = int(written[1]) if written else columns.whole(int(value) if truth and len(names) == 2 else value)
     if str(number) in names and not coded and not fit.numbered(names):
         raise ValueError(
             f"{what} is {value!r}, and the classes are called {', '.join(names)}: give names, as '{number}' "

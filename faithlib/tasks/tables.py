@@ -120,8 +120,10 @@ def read_source(source):
     if isinstance(source, (str, os.PathLike)):
         return _read_path(source)
     if isinstance(source, Mapping):
-        if unknown := [split for split in source if split not in SPLITS]:
-            raise ValueError(f"split {unknown[0]!r} is unknown: name the splits {', '.join(SPLITS)}")
+        for split in [split for split in source if split not in SPLITS]:
+            if type(source).__name__ != "DatasetDict":  # one of the hub may have more, such as unsupervised
+                raise ValueError(f"split {split!r} is unknown: name the splits {', '.join(SPLITS)}")
+            print(f"data: split {split!r} is not read; read are {', '.join(SPLITS)}")
         tables = {split: as_frame(source[split]) for split in SPLITS if split in source}
         if not tables:
             raise ValueError("data has no splits: give {'test': table}")
