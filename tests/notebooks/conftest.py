@@ -13,9 +13,9 @@ from replication.claims import multiverse_tables
 def reports_are_coarse(coarse_figures, monkeypatch):
     """Figures of few dots, and claims with the first choice of their card alone: papers/ has all of them."""
 
-    def first_choice(state, card, *given, **more):
+    def first_choice(state, card, *arguments, **more):
         (choice, options), *_ = card.choices.items()
-        return multiverse_tables(state, replace(card, choices={choice: options}), *given, **more)
+        return multiverse_tables(state, replace(card, choices={choice: options}), *arguments, **more)
 
     for paper in ("fmm", "noiser", "recursive_roar", "saloss", "soft_metrics"):
         monkeypatch.setattr(f"notebooks.{paper}.claims.multiverse_tables", first_choice)

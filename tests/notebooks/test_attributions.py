@@ -36,13 +36,13 @@ def test_a_task_without_evidence_is_told(folders, no_training, tmp_path):
 
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_all_methods_meet_the_evidence_with_the_same_bytes_every_time_and_make_a_table(tmp_path, times):
-    unit, found = "relation.tiny-bert.s0", []
+    unit, runs = "relation.tiny-bert.s0", []
     for name in ("one", "two")[:times]:
         places = {"results_dir": f"{tmp_path}/{name}/results"}
         run_here({**FEW, **places, "task": "relation"}, EVIDENCE)
-        found.append(science(places["results_dir"], unit, "attributions", ["seconds_per_example"]))
-    assert sorted(found[0]) == [f"{unit}{end}" for end in (".examples.parquet", ".json", ".parquet")]
-    assert found[0] == found[-1]
+        runs.append(science(places["results_dir"], unit, "attributions", ["seconds_per_example"]))
+    assert sorted(runs[0]) == [f"{unit}{end}" for end in (".examples.parquet", ".json", ".parquet")]
+    assert runs[0] == runs[-1]
     (record,), values = results.load(places["results_dir"], "quick", "attributions")
     asked = defaults(EVIDENCE)["attributions"]
     # integrated gradients with another weight of each step; and ReAGent, which came after the records

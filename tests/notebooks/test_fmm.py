@@ -29,11 +29,11 @@ def _check_parts(results_dir, record, values):
     predictions, draws, masf = parts
     predictions["value"] = predictions.predicted == predictions.label
     keys = ["strategy", "option", "measure", "step"]
-    own = predictions.groupby(keys).value.mean()
+    accuracy = predictions.groupby(keys).value.mean()
     curves = values[values.metric == "accuracy"].set_index(keys).value
     measured = curves[curves.index.get_level_values("measure") != "random"]
-    np.testing.assert_allclose(own.loc[measured.index], measured)
-    of_draws = own.reset_index().query("measure.str.startswith('random')", engine="python")
+    np.testing.assert_allclose(accuracy.loc[measured.index], measured)
+    of_draws = accuracy.reset_index().query("measure.str.startswith('random')", engine="python")
     mean = of_draws.groupby(["strategy", "step"]).value.mean()
     random = curves.reset_index().query("measure == 'random'").set_index(["strategy", "step"]).value
     np.testing.assert_allclose(mean.loc[random.index], random)
@@ -46,15 +46,15 @@ def _check_parts(results_dir, record, values):
 @pytest.mark.filterwarnings("ignore:.*constant in the reference")  # so few and short texts
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_fmm_is_the_same_bytes_every_time_and_makes_a_report(folders, tmp_path, times):
-    unit, found = "sentiment.tiny-bert.s0", []
+    unit, runs = "sentiment.tiny-bert.s0", []
     for name in ("one", "two")[:times]:
         places = {"results_dir": f"{tmp_path}/{name}/results"}
         run_here({**TINY, **places}, FMM)
-        found.append(science(places["results_dir"], unit, "fmm", ["seconds_of_measures"]))
+        runs.append(science(places["results_dir"], unit, "fmm", ["seconds_of_measures"]))
     parts = ("draws.", "history.", "", "masf.", "", "predictions.")
     ends = ("parquet", "parquet", "json", "parquet", "parquet", "parquet")
-    assert sorted(found[0]) == [f"{unit}.{part}{end}" for part, end in zip(parts, ends, strict=True)]
-    assert found[0] == found[-1]
+    assert sorted(runs[0]) == [f"{unit}.{part}{end}" for part, end in zip(parts, ends, strict=True)]
+    assert runs[0] == runs[-1]
     (record,), values = results.load(places["results_dir"], "quick", "fmm")
     assert record["design"] == "crossed"
     accuracy = values[values.metric == "accuracy"]

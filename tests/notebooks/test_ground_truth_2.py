@@ -32,14 +32,14 @@ def shallow(monkeypatch):
 
 
 def test_a_unit_twice_is_the_same_and_its_report_has_all_tables(tmp_path, shallow):
-    unit, found = "planted.tiny-bert.s0", []
+    unit, runs = "planted.tiny-bert.s0", []
     for name in ("one", "two"):
         places = {"results_dir": f"{tmp_path}/{name}/results"}
         run_here({**FEW, **places}, NOTEBOOK)
-        found.append(science(places["results_dir"], unit, "ground_truth_2", ["milliseconds"]))
-    assert found[0] == found[1]
+        runs.append(science(places["results_dir"], unit, "ground_truth_2", ["milliseconds"]))
+    assert runs[0] == runs[1]
     ends = ("", ".gates", ".resolution")
-    assert set(found[0]) == {f"{unit}.json", *(f"{unit}{end}.parquet" for end in ends)}
+    assert set(runs[0]) == {f"{unit}.json", *(f"{unit}{end}.parquet" for end in ends)}
     folder = Path(places["results_dir"], "quick", "ground_truth_2")
     counts = pd.read_parquet(folder / f"{unit}.parquet")
     assert set(scoring.CELL) <= set(counts) and counts[counts.metric == "oracle"].right.sum() > 0

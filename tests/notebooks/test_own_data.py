@@ -100,15 +100,15 @@ def test_noiser_explains_own_prompts(folders, tmp_path, answers):
     lm = models.load_causal("tiny-llama", PROMPTS)
     tiny.save(lm, tmp_path / "my-lm")
     table = pd.DataFrame({"text": PROMPTS})
-    given = {"tokens": 2}
+    setting = {"tokens": 2}
     if answers:  # what the model says anyway, as prompts with another answer are left out
         said = [lm.tokenizer.decode(row.argmax()) for row in next_tokens(lm)]
-        table, given = table.assign(target=said), {"tokens": 0}
+        table, setting = table.assign(target=said), {"tokens": 0}
     table.to_csv(tmp_path / "prompts.csv", index=False)
     record, values = experiment(
         "noiser", folders, task=str(tmp_path / "prompts.csv"), model=str(tmp_path / "my-lm"), examples=50,
         boundings=["l2"], bounding_examples=1, noise=2, steps=2, samples=4, soft_draws=1, judge="",
-        dtype="bfloat16", **given,
+        dtype="bfloat16", **setting,
     )  # fmt: skip
     assert record["unit"] == "prompts.my-lm.s0.my-data" and values.example.nunique() == 3
     assert set(values[values.setting == "l2"].example) == {0} and record["design"] == "crossed"

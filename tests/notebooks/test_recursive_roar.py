@@ -24,24 +24,24 @@ BRIEF = {
 
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_roar_is_the_same_bytes_every_time_and_makes_a_report(folders, tmp_path, monkeypatch, times):
-    unit, found = "relation.bilstm.s0", []
+    unit, runs = "relation.bilstm.s0", []
     for name in ("one", "two")[:times]:
         places = {"results_dir": f"{tmp_path}/{name}/results"}
         run_here({**BRIEF, **places, "task": "relation", "counts": [1, 2]}, ROAR)
-        found.append(science(places["results_dir"], unit, "recursive_roar", ["seconds_of_models"]))
-    assert sorted(found[0]) == [
+        runs.append(science(places["results_dir"], unit, "recursive_roar", ["seconds_of_models"]))
+    assert sorted(runs[0]) == [
         f"{unit}{end}" for end in (".json", ".parquet", ".predictions.parquet", ".sparsity.parquet")
     ]
-    assert found[0] == found[-1]
+    assert runs[0] == runs[-1]
     (record,), values = results.load(places["results_dir"], "quick", "recursive_roar")
     curves = values[values.metric == "accuracy"]
     assert len(curves) == 5 * 2 * (3 + 3)  # measures with random, ROAR or not, steps by ratio and by count
     assert curves.value.between(0, 1).all()
     assert set(record["volatile"]["seconds_of_models"]) == set(values.job)
     assert record["design"] == "crossed" and set(values.classes_predicted) <= {1, 2}
-    found = pd.DataFrame(record["metrics"]).set_index("metric")
-    assert {"accuracy", "balanced_accuracy", "macro_f1", "majority", "acu"} <= set(found.index)
-    assert (found.clipped[found.clipped.notna()] == (found.value[found.clipped.notna()].abs() > 1)).all()
+    rows = pd.DataFrame(record["metrics"]).set_index("metric")
+    assert {"accuracy", "balanced_accuracy", "macro_f1", "majority", "acu"} <= set(rows.index)
+    assert (rows.clipped[rows.clipped.notna()] == (rows.value[rows.clipped.notna()].abs() > 1)).all()
 
     few = partial(synthetic.curves, train=3000, test=2000)  # test_synthetic.py has more, and all
     monkeypatch.setattr(synthetic, "curves", few)

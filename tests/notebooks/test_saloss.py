@@ -23,21 +23,21 @@ SHORT = {
 
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_saloss_is_the_same_bytes_every_time_and_makes_a_report(folders, tmp_path, times):
-    unit, found = "sentiment.tiny-bert.s0", []
+    unit, runs = "sentiment.tiny-bert.s0", []
     for name in ("one", "two")[:times]:
         places = {"results_dir": f"{tmp_path}/{name}/results"}
         run_here({**SHORT, **places}, SALOSS)
-        found.append(science(places["results_dir"], unit, "saloss"))
-    assert sorted(found[0]) == [
+        runs.append(science(places["results_dir"], unit, "saloss"))
+    assert sorted(runs[0]) == [
         f"{unit}{end}"
         for end in (".as_released.parquet", ".examples.parquet", ".json", ".parquet", ".pos.parquet")
     ]
-    assert found[0] == found[-1]
+    assert runs[0] == runs[-1]
     places["results_dir"] = f"{tmp_path}/{name}/resumed"  # beside the same checkpoints
     with pytest.MonkeyPatch.context() as patch:  # nothing is trained or measured again
         patch.setattr("faithlib.training.fine_tuning.fine_tune", None)
         run_here({**SHORT, **places}, SALOSS)
-    assert science(places["results_dir"], unit, "saloss") == found[0]
+    assert science(places["results_dir"], unit, "saloss") == runs[0]
 
     (record,), values = results.load(places["results_dir"], "quick", "saloss")
     models = ["salience", "definition", "weight", "chosen"]

@@ -47,9 +47,9 @@ def test_a_unit_of_twenty_prompts(folders, tmp_path):
         and np.isfinite(values.soft_nc).all()
         and (values.soft_nc >= 0).all()
     )
-    found = pd.DataFrame(record["metrics"]).set_index(["metric", "setting"]).value
-    assert found["flipped", "k_min"] == 1  # some word changes the answer to every prompt
-    assert 0 < found["k", "k_min"] <= found["k", "k_max"] <= 1
+    metrics = pd.DataFrame(record["metrics"]).set_index(["metric", "setting"]).value
+    assert metrics["flipped", "k_min"] == 1  # some word changes the answer to every prompt
+    assert 0 < metrics["k", "k_min"] <= metrics["k", "k_max"] <= 1
     answers = pd.read_parquet(next(Path(folders["results_dir"]).rglob("*.answers.parquet")))
     assert set(answers.place) <= set(range(6)) and set(answers.example) == set(range(20))
     assert (answers[answers.baseline == ""].groupby("attribution").size() == 20).all()

@@ -35,13 +35,13 @@ SMALL = {
 
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_unit_is_the_same_bytes_every_time(folders, tmp_path, times):
-    unit, found = "sentiment.tiny-bert.s0", []
+    unit, runs = "sentiment.tiny-bert.s0", []
     for name in ("one", "two")[:times]:
         places = {"results_dir": f"{tmp_path}/{name}/results"}
         execute.run(NOTEBOOK, tmp_path / f"{name}.ipynb", {**SMALL, **places})
-        found.append(science(places["results_dir"], unit))
-    assert sorted(found[0]) == [f"{unit}{end}" for end in (".examples.parquet", ".json", ".parquet")]
-    assert found[0] == found[-1]
+        runs.append(science(places["results_dir"], unit))
+    assert sorted(runs[0]) == [f"{unit}{end}" for end in (".examples.parquet", ".json", ".parquet")]
+    assert runs[0] == runs[-1]
     assert_valid(places["results_dir"], "quick", unit, examples=4)
     # What an interrupted run has finished: nothing is trained or measured again, and the bytes stay.
     places["results_dir"] = f"{tmp_path}/{name}/resumed"  # beside the same checkpoints
@@ -49,7 +49,7 @@ def test_a_unit_is_the_same_bytes_every_time(folders, tmp_path, times):
         for name in ("training.fine_tune", "metrics.soft.values"):
             patch.setattr(f"faithlib.{name}", None)
         run_here({**SMALL, **places})
-    assert science(places["results_dir"], unit) == found[0]
+    assert science(places["results_dir"], unit) == runs[0]
 
 
 def assert_valid(results_dir, scale, unit, examples):

@@ -33,7 +33,7 @@ def test_the_notebook_makes_its_tables_and_figures(values, tmp_path):
         }  # fmt: skip
         path.with_suffix(".json").write_text(json.dumps(done))
     book = Path(__file__).parents[2] / "notebooks/soft_metrics/report.ipynb"
-    names = {"display": lambda shown: None}
+    names = {"display": lambda value: None}
     for code in (c for c in json.loads(book.read_text())["cells"] if c["cell_type"] == "code"):
         exec("".join(code["source"]), names)
         if "parameters" in code["metadata"].get("tags", []):

@@ -83,8 +83,8 @@ def test_tables_have_the_columns_that_readers_rely_on(records):
         "dataset attribution metric definition baseline value ci_low ci_high n published".split()
     ) <= set(diagnosticity)
     assert set(diagnosticity.dataset) == {record["params"]["task"] for record in records}
-    known = diagnosticity[diagnosticity.ci_low.notna()]
-    assert len(known) and known.value.between(known.ci_low - 1e-9, known.ci_high + 1e-9).all()
+    rows = diagnosticity[diagnosticity.ci_low.notna()]
+    assert len(rows) and rows.value.between(rows.ci_low - 1e-9, rows.ci_high + 1e-9).all()
     verdicts = pd.read_csv(FOLDER / "claims.csv")
     assert set(CLAIMS) <= set(verdicts)
 
@@ -124,8 +124,8 @@ def test_the_table_of_evidence_holds_every_method_on_every_generated_corpus():
 
 def test_the_card_of_attributions_says_what_is_not_told_from_a_random_order():
     folder = results.project_root() / "results/small/attributions"
-    table, found = pd.read_csv(folder / "tables/evidence.csv"), pd.read_csv(folder / "claims.csv")
-    marked = found[found.claim.str.endswith(" above a random order, by marked rationales")]
+    table, verdicts = pd.read_csv(folder / "tables/evidence.csv"), pd.read_csv(folder / "claims.csv")
+    marked = verdicts[verdicts.claim.str.endswith(" above a random order, by marked rationales")]
     unclear = {claim.split()[0] for claim in marked.claim[~marked.verdict.str.startswith("holds")]}
     assert unclear == {"attention", "scaled_attention", "lime", "random_uniform", "random_normal"}
     (texts,) = {(row.n, row.no_value) for row in table[table.model != "tiny-bert"].itertuples()}

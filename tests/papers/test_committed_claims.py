@@ -30,9 +30,9 @@ def claims(paper):
 def test_an_interval_has_a_width_and_three_units(claims):
     assert list(claims)[: len(CLAIMS)] == CLAIMS
     assert not claims[["claim", "definition", "baseline"]].duplicated().any()
-    known = claims[claims.ci_low.notna()]
-    assert (known.ci_low < known.ci_high).all() and (known.n_units >= 3).all()
-    assert known.value.between(known.ci_low, known.ci_high).all()
+    tested = claims[claims.ci_low.notna()]
+    assert (tested.ci_low < tested.ci_high).all() and (tested.n_units >= 3).all()
+    assert tested.value.between(tested.ci_low, tested.ci_high).all()
     untested = claims[claims.ci_low.isna() & ~claims.claim.str.contains(WITHOUT_INTERVAL)]
     assert untested.verdict.isin([UNDECIDED, UNTESTED]).all() and (untested.n_units == 0).all()
 
@@ -43,8 +43,8 @@ def test_what_holds_everywhere_has_no_failing_case(claims):
 
 
 def test_published_values_name_the_data_sets_of_ours(claims):
-    known = claims[claims.published.notna()]
-    for row in known.itertuples():
+    published = claims[claims.published.notna()]
+    for row in published.itertuples():
         every = JOIN.join([row.cases, row.other_cases]).replace(", ", JOIN)  # a share is over several
         ours = {name.partition(" (")[0] for name in every.split(JOIN)}
         assert row.published_cases and set(row.published_cases.split(", ")) <= ours, row.claim
@@ -59,19 +59,19 @@ def test_options_are_those_of_the_card(paper, claims):
         return
     choices = pd.read_csv(path)
     assert set(choices.claim) <= set(claims.claim)
-    known = {(choice, option) for choice, (_, *more) in stated.items() for option in more}
-    known.add(UNGATED)
+    options = {(choice, option) for choice, (_, *more) in stated.items() for option in more}
+    options.add(UNGATED)
     changed = choices[choices.choice != "main"]
     crossed = changed.choice.str.contains(CROSS, regex=False)
     for row in changed[crossed].itertuples():
         cell = list(zip(row.choice.split(CROSS), row.option.split(CROSS), strict=True))
-        assert set(cell) <= known and len(dict(cell)) == len(cell) > 1
+        assert set(cell) <= options and len(dict(cell)) == len(cell) > 1
     alone = changed[~crossed]
-    assert set(zip(alone.choice, alone.option, strict=True)) <= known
-    for names, own in alone[alone.verdict != UNTESTED].groupby(OF_CLAIM):
-        settings = prod(own.choice.value_counts() + 1)
+    assert set(zip(alone.choice, alone.option, strict=True)) <= options
+    for names, of_claim in alone[alone.verdict != UNTESTED].groupby(OF_CLAIM):
+        settings = prod(of_claim.choice.value_counts() + 1)
         rows = (changed[crossed][OF_CLAIM] == list(names)).all(axis=1).sum()
-        assert rows <= (settings - 1 - len(own) if settings <= CELLS else 0), names
+        assert rows <= (settings - 1 - len(of_claim) if settings <= CELLS else 0), names
     assert (choices.groupby(OF_CLAIM).choice.first() == "main").all()
 
 

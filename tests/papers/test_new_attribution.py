@@ -27,8 +27,8 @@ def register():
     """The function that registers an attribution for the time of a test."""
     names = []
 
-    def register(name, **given):
-        registry.register(name, **given)(lambda model, batch, target: {})
+    def register(name, **settings):
+        registry.register(name, **settings)(lambda model, batch, target: {})
         names.append(name)
 
     yield register
@@ -94,9 +94,9 @@ def test_an_attribution_that_is_not_registered_is_in_no_claim():
 def test_a_new_attribution_has_its_row_and_its_sign_in_the_tables_of_fmm(register):
     register("token_length", signed=False, family="perturbation")
     table = fmm_areas.racu(fmm_points(token_length=0.3)[1])
-    own = table[(table.dataset == "sst2") & (table.strategy == fmm.MASKED)]
-    assert own.measure.iloc[-1] == "token_length" and own.variant.iloc[-1] == "absolute"
-    assert own.acu.iloc[-1] == pytest.approx(0.3 * 0.225) and np.isnan(own.published.iloc[-1])
+    masked = table[(table.dataset == "sst2") & (table.strategy == fmm.MASKED)]
+    assert masked.measure.iloc[-1] == "token_length" and masked.variant.iloc[-1] == "absolute"
+    assert masked.acu.iloc[-1] == pytest.approx(0.3 * 0.225) and np.isnan(masked.published.iloc[-1])
     assert fmm_areas.racu_as_printed(table).measure.iloc[-1] == "token_length"
     assert fmm.variant("attention") == fmm.variant("random_uniform") == "absolute"
     assert fmm.variant("random") == fmm.variant("leave_one_out") == "signed"

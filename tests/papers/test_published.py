@@ -397,8 +397,8 @@ def test_fmm_beside_recursive_roar():
     assert len(both) == 21 == len(roar) - 3 and (both.value == both.value_2022).all()
     other = both[(both.plus != both.plus_2022) | (both.minus != both.minus_2022)]
     assert other[["dataset", "minus", "minus_2022"]].to_numpy().tolist() == [["mimic_diabetes", 16.8, 19.8]]
-    own = frame[(frame.method == "fmm") & (frame.statistic == "racu")]
-    both = both.merge(own, on=keys, suffixes=("", "_own"))
+    fmm = frame[(frame.method == "fmm") & (frame.statistic == "racu")]
+    both = both.merge(fmm, on=keys, suffixes=("", "_own"))
     assert len(both) == 21 and (both.value_own > both.value).all()
     assert (both.value_own - both.value).mean() == pytest.approx(37.7, abs=0.05)
     wider = both.plus_own + both.minus_own - both.plus - both.minus
@@ -483,10 +483,10 @@ LLMS = ["Qwen2-0.5B", "Llama-3.2-1B", "Qwen2-1.5B", "gemma-2-2b", "gemma-2-9b", 
 GEMMAS = ["gemma-2-2b", "gemma-2-9b"]
 
 
-def noised(table, index, **where):
+def noised(table, index, **values):
     """A table of the paper, `index` × models and the printed average."""
     frame = papers.published("noiser", table)
-    for column, value in where.items():
+    for column, value in values.items():
         frame = frame[frame[column] == value]
     return frame.pivot(index=index, columns="model", values="value")
 

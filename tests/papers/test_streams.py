@@ -18,20 +18,20 @@ MODULES = (noiser, soft_metrics, attributions)
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.CARD.name)
 def test_twenty_other_streams_change_verdicts_of_borderline_rows_alone(module, monkeypatch):
     """The papers that have a model with one seed alone: all other intervals draw nothing."""
-    paper, own, drawn = module.CARD.name, intervals.stream, set()
+    paper, stream, drawn = module.CARD.name, intervals.stream, set()
     records, values = results.load("results", "small", paper)
     further = FURTHER.get(paper, ())
     tables = [results.load_tables("results", "small", paper, records, name) for name in further]
-    given = (values, *tables, "small") if tables else (records, values, "small")
+    inputs = (values, *tables, "small") if tables else (records, values, "small")
     monkeypatch.setattr(
         module, "multiverse_tables", lambda state, card, scale, gate=None, seeds=None: (state(), gate)
     )
-    stated, gate = module.claims(*given)
+    stated, gate = module.claims(*inputs)
 
     def verdicts(salt):
         def salted(*names):
             drawn.add(names)
-            return own(*names, *salt)
+            return stream(*names, *salt)
 
         monkeypatch.setattr(intervals, "stream", salted)
         return [judged(claim, gate)[0] for claim in stated]

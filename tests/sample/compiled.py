@@ -149,13 +149,13 @@ class Compiled(PreTrainedModel):
         mask = attention_mask
         bias = mask[:, 0] if mask.ndim == 4 else torch.where(mask > 0, 0.0, NO_ATTENTION)[:, None]
         rules, layers = self.config.rules, []
-        own = features[..., [token for token, *_ in rules]]  # (batch, tokens, rules)
+        of_rules = features[..., [token for token, *_ in rules]]  # (batch, tokens, rules)
         if partners := [partner for _, partner, *_ in rules if partner >= 0]:
             first = _attention(features[..., partners], bias, self.config.near)
-            found = torch.einsum("bkij,bjk->bik", first, features[..., partners])
-            own, layers = (own + found - 1).relu(), [first]
-        second = _attention(own, bias)
-        heads = torch.einsum("bkj,bjk->bk", second[:, :, 0], own)  # read at [CLS]
+            of_partners = torch.einsum("bkij,bjk->bik", first, features[..., partners])
+            of_rules, layers = (of_rules + of_partners - 1).relu(), [first]
+        second = _attention(of_rules, bias)
+        heads = torch.einsum("bkj,bjk->bk", second[:, :, 0], of_rules)  # read at [CLS]
         logits = torch.zeros(len(features), self.config.num_labels).to(features)
         for k, (_, _, c, weight) in enumerate(rules):
             logits[:, c] += weight * heads[:, k]

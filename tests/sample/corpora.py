@@ -28,5 +28,5 @@ def bag_of_words_accuracy(name, classifier, keep):
     train = counts.fit_transform([row["text"] for row in splits["train"]])
     test = [row for row in splits["test"] if row["kind"] in keep]
     classifier.fit(train, [row["label"] for row in splits["train"]])
-    found = classifier.predict(counts.transform([row["text"] for row in test]))
-    return np.mean(found == [row["label"] for row in test])
+    predicted = classifier.predict(counts.transform([row["text"] for row in test]))
+    return np.mean(predicted == [row["label"] for row in test])

@@ -45,9 +45,9 @@ def curves_of(dataset="sst2", seed=0, model="folder/MiniLM"):
 
 def option_of(values, option="released", level=1.2):
     """Curves with another option: integrated gradients that are further from LINE, all else as it was."""
-    own = values[(values.measure == "integrated_gradients") & (values.strategy == MASKED)]
-    line = LINE[own.step.to_numpy() // 10]
-    return own.assign(option=option, value=line + level / LEVEL["integrated_gradients"] * (own.value - line))
+    ig = values[(values.measure == "integrated_gradients") & (values.strategy == MASKED)]
+    line = LINE[ig.step.to_numpy() // 10]
+    return ig.assign(option=option, value=line + level / LEVEL["integrated_gradients"] * (ig.value - line))
 
 
 def predictions_of(dataset="sst2", seed=0, model="folder/MiniLM"):

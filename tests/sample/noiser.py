@@ -62,7 +62,7 @@ def needed(dataset="world_facts", seed=0):
     return frame.assign(share=np.where(frame.example < N - 4, share, np.nan), words=6, calls=4)
 
 
-def found(dataset="world_agreement", seed=0):
+def part_shares(dataset="world_agreement", seed=0):
     rows = [
         (i, name, part, share, level)
         for i in range(N)

@@ -27,8 +27,8 @@ def science(results_dir, unit, paper="soft_metrics", volatile=()):
     """{file name: content} of a unit at quick scale, without what may differ between two runs."""
     folder = Path(results_dir, "quick", paper)
     record = json.loads((folder / f"{unit}.json").read_text())
-    known = {"finished", "seconds", "cpu_seconds", "peak_memory_mib", "host"}
-    assert set(record.pop("volatile")) - {"longest_training"} == {*known, *volatile}
+    fields = {"finished", "seconds", "cpu_seconds", "peak_memory_mib", "host"}
+    assert set(record.pop("volatile")) - {"longest_training"} == {*fields, *volatile}
     del record["sha256"], record["volatile_sha256"]
     for name in ("git", "dirty", "code"):  # a file may be edited while this test runs
         del record["provenance"][name]

@@ -75,8 +75,8 @@ def test_three_seeds_are_crossed_and_two_have_no_verdict():
 
 def test_choices_are_precision_and_texts_that_are_predicted_right():
     table, listed = claims.claims([record("sentiment")], VALUES, "small")
-    own = listed[listed.claim == "lime above a random order"].set_index("option").value
-    assert own["correctly predicted"] == pytest.approx(SPREAD[5:].mean())
+    lime = listed[listed.claim == "lime above a random order"].set_index("option").value
+    assert lime["correctly predicted"] == pytest.approx(SPREAD[5:].mean())
     assert table.loc[0, ["agree", "of", "sign_equal"]].tolist() == [2, 2, 2]
 
 

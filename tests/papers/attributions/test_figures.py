@@ -19,8 +19,8 @@ def test_two_models_of_a_data_set_stay_apart():
     (claim,) = claims.statements(both, "crossed")
     assert judged(claim)[0].value == pytest.approx(0.1)
     figure = figures.draw(table)
-    shown = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert shown[:2] == [f"generated reviews with negation, {model}" for model in ("tiny", "large")]
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels[:2] == [f"generated reviews with negation, {model}" for model in ("tiny", "large")]
     plt.close(figure)
 
 

@@ -12,10 +12,10 @@ from notebooks.fmm import areas, tables
 def test_an_option_changes_its_own_measures_and_nothing_else(records):
     values = every(curves_of)
     both = pd.concat([values, option_of(values)])
-    found = areas.options(both, records, pd.DataFrame())
-    assert list(found) == ["main", "released"]
+    options = areas.options(both, records, pd.DataFrame())
+    assert list(options) == ["main", "released"]
     main, released = (
-        areas.areas(found[name][found[name].strategy == MASKED])["sst2", "MiniLM"] for name in found
+        areas.areas(options[name][options[name].strategy == MASKED])["sst2", "MiniLM"] for name in options
     )
     changed = (main - released).abs().max()
     assert changed["integrated_gradients"] == pytest.approx(0.6 * 0.225)
@@ -23,11 +23,11 @@ def test_an_option_changes_its_own_measures_and_nothing_else(records):
 
 
 def test_curves_of_the_texts_that_are_right_at_first():
-    found = areas.correct_curves(predictions_of()).set_index(["measure", "step"]).value
-    assert found["beam", 0] == 1 == found["random", 0]
-    assert found["random", 10] == pytest.approx((8 / 8 + 7 / 8) / 2)  # two draws
-    assert found["beam", 10] == pytest.approx(3 / 8)
-    assert found["beam", 100] == 0.5  # of the eight, the even ones
+    curves = areas.correct_curves(predictions_of()).set_index(["measure", "step"]).value
+    assert curves["beam", 0] == 1 == curves["random", 0]
+    assert curves["random", 10] == pytest.approx((8 / 8 + 7 / 8) / 2)  # two draws
+    assert curves["beam", 10] == pytest.approx(3 / 8)
+    assert curves["beam", 100] == 0.5  # of the eight, the even ones
 
 
 def test_areas_by_hand():
@@ -41,8 +41,8 @@ def test_areas_by_hand():
 
 def test_random_draws_move_the_random_curve(records):
     table = areas.random_draws(every(draws_of), records)
-    own = table[table.dataset == "sst2"].set_index("draws").area
-    assert own[2] == pytest.approx(0.75 + 0.005) and own[1] - own[2] == pytest.approx(0.1)
+    area = table[table.dataset == "sst2"].set_index("draws").area
+    assert area[2] == pytest.approx(0.75 + 0.005) and area[1] - area[2] == pytest.approx(0.1)
     assert (table.seeds == 2).all()
     wide = areas.random_draws_as_printed(table)
     assert wide.columns.tolist() == [*tables.CURVE, 1, 2] and (wide.dataset == "sst2").any()
@@ -51,17 +51,17 @@ def test_random_draws_move_the_random_curve(records):
 
 def test_racu_by_hand_and_beside_the_published(points):
     table = areas.racu(points)
-    own = table[(table.dataset == "sst2") & (table.strategy == MASKED)]
-    assert own.measure.tolist() == tables.measure_order()[1:10]
-    row = cell(own, measure="leave_one_out")
+    masked = table[(table.dataset == "sst2") & (table.strategy == MASKED)]
+    assert masked.measure.tolist() == tables.measure_order()[1:10]
+    row = cell(masked, measure="leave_one_out")
     assert (row.acu, row.racu, row.variant) == (pytest.approx(0.225), pytest.approx(0.9), "signed")
     assert (row.published, row.published_acu) == pytest.approx((1.713, 0.516))
     assert row.denominator == pytest.approx(0.25)  # of a line from 1 to ½
     assert (row.published_low, row.published_high) == pytest.approx((1.651, 1.801))
     assert row.roar_of == "" and np.isnan(row.roar)  # Recursive ROAR has no leave-one-out
-    row = cell(own, measure="gradient_l2")
+    row = cell(masked, measure="gradient_l2")
     assert (row.roar_of, row.roar, row.published) == ("published", pytest.approx(0.261), pytest.approx(0.404))
-    row = cell(own, measure="beam")
+    row = cell(masked, measure="beam")
     assert row.acu == pytest.approx(1.1 * 0.225 - 0.01 * 0.1 / 2) and row.ci_low < row.racu < row.ci_high
     plain = table[table.strategy == PLAIN]
     assert plain.published.isna().all() and plain.roar.isna().all()

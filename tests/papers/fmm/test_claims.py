@@ -26,12 +26,12 @@ AT_MAJORITY = "everything masked: at or above the class majority with masked fin
 
 @pytest.fixture(scope="module")
 def records():
-    found = [record(*unit) for unit in UNITS]
-    for row in found:  # plain fine-tuning varies over seeds in its own way
+    rows = [record(*unit) for unit in UNITS]
+    for row in rows:  # plain fine-tuning varies over seeds in its own way
         for metric in row["metrics"]:
             if metric.get("strategy") == MASKED and metric["metric"] != "converged":
                 metric["value"] += 0.001 * row["params"]["seed"] ** 2
-    return found
+    return rows
 
 
 @pytest.fixture(scope="module")
@@ -52,15 +52,15 @@ def tests_of(records):
     return tables.with_convergence(made.assign(p=made.p.where(~worse, 0.01)), records)
 
 
-def table_of(scores, points, *given, **more):
-    return main_alone(claims, scores, {"main": points}, *given, index="claim", **more)
+def table_of(scores, points, *inputs, **more):
+    return main_alone(claims, scores, {"main": points}, *inputs, index="claim", **more)
 
 
 def test_claims_say_what_the_values_were_made_to_say(records, points, tests_of):
-    given = tables.scores(records), {"main": points}, tests_of
-    found, choices = with_choices(claims, *given, choices=["area", "fully masked test"])
-    assert list(found) == CLAIMS and set(found.definition) == {"paper", "released", "calibrated"}
-    table = found[found.definition == "paper"].set_index("claim")
+    inputs = tables.scores(records), {"main": points}, tests_of
+    verdicts, choices = with_choices(claims, *inputs, choices=["area", "fully masked test"])
+    assert list(verdicts) == CLAIMS and set(verdicts.definition) == {"paper", "released", "calibrated"}
+    table = verdicts[verdicts.definition == "paper"].set_index("claim")
 
     def expect(start, verdict, value, of=""):
         (row,) = table[table.index.str.startswith(start)].reset_index().to_dict("records")
@@ -85,21 +85,21 @@ def test_claims_say_what_the_values_were_made_to_say(records, points, tests_of):
     expect("x∇x is the worst", "holds", (0.2 + 0.2) * 0.225)
     row = expect("most explanations are faithful", "undecided", 8 / 9)  # all but x∇x, with every seed
     assert row["reason"] == "all values are equal"
-    json.dumps(found.to_dict("records"))
+    json.dumps(verdicts.to_dict("records"))
     assert {"area", "fully masked test"} < set(choices.choice)
 
 
 def test_published_values_are_of_the_same_data_sets_and_measures(records, points):
     """By hand from Table 11, RoBERTa-base: CoLA's Beam less leave-one-out; the best of each family."""
-    known = claims._published().loc["cola"]
-    others = known.drop(["leave_one_out", "leave_one_out_abs", "beam"]).max()
+    published = claims._published().loc["cola"]
+    others = published.drop(["leave_one_out", "leave_one_out_abs", "beam"]).max()
     row = table_of(tables.scores(records), points[points.dataset == "cola"]).loc[OCCLUSION]
-    occlusion = known[["leave_one_out", "leave_one_out_abs", "beam"]].max()
+    occlusion = published[["leave_one_out", "leave_one_out_abs", "beam"]].max()
     assert row.published == pytest.approx(occlusion - others)
     assert row.published_cases == "cola"
     without = points[(points.dataset == "cola") & (points.measure != "beam")]
     row = table_of(tables.scores(records), without).loc[OCCLUSION]
-    less = known[["leave_one_out", "leave_one_out_abs"]].max()
+    less = published[["leave_one_out", "leave_one_out_abs"]].max()
     assert row.published == pytest.approx(less - others)
 
 
@@ -109,8 +109,8 @@ def test_an_interval_ends_where_the_statistic_does(records, tests_of):
     changed = tests_of.assign(p=np.where(fails, 0.001, 1.0), p_fisher=1.0)
     more = list(claims._in_distribution(changed[changed.dataset == "cola"], True, "Simes"))[1]
     (interval,) = intervals(more).values()
-    found = interval.value, interval.low, interval.high
-    assert found == pytest.approx((2 / 3, -0.768, 1), abs=1e-3)
+    estimate = interval.value, interval.low, interval.high
+    assert estimate == pytest.approx((2 / 3, -0.768, 1), abs=1e-3)
 
 
 def test_two_seeds_have_values_and_no_verdict(records, points, tests_of):
@@ -150,8 +150,8 @@ def test_against_recursive_roar_only_the_same_architecture_counts(records, point
 
     def curve(shape, measure, seed, model):
         noise = 0.02 * seed * roar_sample.STEPS / 100 * (1 - roar_sample.STEPS / 100)
-        given = {"dataset": "sst", "metric": "macro_f1", "model": model, "seed": seed}
-        return roar_sample.curve(shape + noise * (measure != "random"), measure, **given)
+        columns = {"dataset": "sst", "metric": "macro_f1", "model": model, "seed": seed}
+        return roar_sample.curve(shape + noise * (measure != "random"), measure, **columns)
 
     def roar_of(model):
         some = (roar_sample.LINE, "random"), (roar_sample.LINE, "gradient_l2")
@@ -176,8 +176,8 @@ def test_a_flat_random_curve_is_counted_takes_no_part_and_is_kept_as_an_option(r
     counted = areas.racu(masked).groupby("dataset").flat.first()
     assert counted.to_dict() == {"sst2": 3, "cola": 0, "whereabouts_2": 0}
     scores = tables.scores(records)
-    found, choices = with_choices(claims, scores, {"main": flat}, choices=["flat random curves"])
-    row = found.set_index("claim").loc[OCCLUSION]
+    verdicts, choices = with_choices(claims, scores, {"main": flat}, choices=["flat random curves"])
+    row = verdicts.set_index("claim").loc[OCCLUSION]
     assert row.cases == "cola; whereabouts_2" and row.value == pytest.approx(0.5 * 0.225, abs=2e-3)
     kept = choices[choices.claim == OCCLUSION].set_index("option").value["kept"]
     assert kept == pytest.approx(0.5 * 0.225 * 2 / 3, abs=2e-3)
@@ -185,8 +185,8 @@ def test_a_flat_random_curve_is_counted_takes_no_part_and_is_kept_as_an_option(r
 
 def test_a_data_set_below_the_gate_takes_no_part(records, points, tests_of):
     gate = pd.DataFrame({"dataset": ["sst2"], "model": "MiniLM", "accepted": [False]})
-    found, choices = with_choices(claims, tables.scores(records), {"main": points}, tests_of, gate=gate)
-    table = found.set_index("claim")
+    verdicts, choices = with_choices(claims, tables.scores(records), {"main": points}, tests_of, gate=gate)
+    table = verdicts.set_index("claim")
     assert table.cases[OCCLUSION] == "cola; whereabouts_2" == table.cases[SHARE].iloc[0]
     assert "those below the gate as well" in set(choices.option)
     gate = pd.DataFrame({"dataset": DATASETS, "model": "MiniLM", "accepted": False})
@@ -219,17 +219,17 @@ def test_what_only_masking_and_the_chosen_epoch_do(records, points):
 def test_options_that_records_have_are_in_the_multiverse(records, points, tests_of):
     values = every(curves_of, UNITS)
     more = pd.concat([values, option_of(values), option_of(values, "predicted label", 0.6)])
-    found = areas.options(more, records, every(predictions_of, UNITS))
-    assert list(found) == ["main", "main, correctly predicted", "predicted label", "released"]
+    options = areas.options(more, records, every(predictions_of, UNITS))
+    assert list(options) == ["main", "main, correctly predicted", "predicted label", "released"]
     of_both = every(predictions_of, UNITS)
     of_both = pd.concat([of_both, of_both[of_both.measure == "beam"].assign(option="predicted label")])
     assert "predicted label, correctly predicted" in areas.options(more, records, of_both)
     both = {"texts": "correctly predicted", "explained_label": "predicted"}
-    assert claims.statements(tables.scores(records), found, tests_of, **both) is None  # not the label alone
+    assert claims.statements(tables.scores(records), options, tests_of, **both) is None  # not the label alone
     of = ["texts", "explained label", "integrated gradients", "occlusion", "p of a data set"]
-    _, choices = with_choices(claims, tables.scores(records), found, tests_of, choices=of)
-    own = choices[choices.claim == "signed above absolute: integrated gradients"]
-    value = own.set_index("option").value
+    _, choices = with_choices(claims, tables.scores(records), options, tests_of, choices=of)
+    signed = choices[choices.claim == "signed above absolute: integrated gradients"]
+    value = signed.set_index("option").value
     assert value["as released"] - value["main"] == pytest.approx(0.6 * 0.225)
     assert np.isnan(value["from padding"])  # no records
     assert "predicted" not in value  # it has the same values
@@ -242,8 +242,8 @@ def test_seeds_that_did_not_converge_may_leave_nothing(records, points):
     gate = pd.DataFrame({"dataset": DATASETS, "model": "MiniLM", "accepted": True})
     none = points.assign(converged=False)
     scores = tables.scores(records).assign(converged=False)
-    found, choices = with_choices(claims, scores, {"main": none}, gate=gate, choices=["unconverged seeds"])
-    assert OCCLUSION in set(found.claim)
+    verdicts, choices = with_choices(claims, scores, {"main": none}, gate=gate, choices=["unconverged seeds"])
+    assert OCCLUSION in set(verdicts.claim)
     assert set(choices[choices.choice == "unconverged seeds"].verdict) == {"not tested"}  # nothing is left
 
 
@@ -257,12 +257,12 @@ def test_the_card_says_what_the_explained_label_decides():
     smaller = predicted.value[[OCCLUSION, *signed]] < main.value[[OCCLUSION, *signed]] / 2
     assert len(signed) == 3 and ("less than half as large" in card) == smaller.all()
     unclear = predicted.index[(predicted.ci_low < 0) & (predicted.ci_high > 0) & (main.verdict == "holds")]
-    told = {
+    phrases = {
         "signed above absolute: x∇x": "of x∇x over its absolute value",
         "Beam at or above leave-one-out": "of Beam over leave-one-out",
     }
-    assert set(unclear) == set(told)
-    assert all(words in card for words in (*told.values(), "can no longer be distinguished from zero"))
+    assert set(unclear) == set(phrases)
+    assert all(words in card for words in (*phrases.values(), "can no longer be distinguished from zero"))
     curves = pd.read_csv(root / "results/small/fmm/tables/curves.csv")
     lowest = curves[(curves.measure == "leave_one_out") & (curves.metric == "mcc")].value.min()
     assert ("takes the model of CoLA below chance" in card) == (lowest < 0)
@@ -339,11 +339,11 @@ def test_a_lead_hands_over_the_lead_over_each_other(records, points):
 def test_models_at_the_majority_are_counted(records, points):
     """Within .01 of it counts: 7 of 9 do, by Clopper and Pearson's table from .400 to .972."""
     scores = tables.scores(records)
-    own = (scores.strategy == MASKED) & (scores.masked == 100) & (scores.dataset == "sst2")
+    masked = (scores.strategy == MASKED) & (scores.masked == 100) & (scores.dataset == "sst2")
     below = scores.seed.map({0: 0.495, 1: 0.485, 2: 0.485})
-    row = table_of(scores.assign(value=scores.value.where(~own, below)), points).loc[AT_MAJORITY]
-    found = [row.value, row.ci_low, row.ci_high]
-    assert found == pytest.approx([7 / 9, 0.39991, 0.97186], abs=1e-5)
+    row = table_of(scores.assign(value=scores.value.where(~masked, below)), points).loc[AT_MAJORITY]
+    estimate = [row.value, row.ci_low, row.ci_high]
+    assert estimate == pytest.approx([7 / 9, 0.39991, 0.97186], abs=1e-5)
     assert (row.verdict, row.unit, row.n_units) == ("undecided", "model", 9)
 
 
@@ -351,14 +351,14 @@ def test_shares_of_faithful_measures_and_the_worst_of_them_by_hand():
     """Areas of three seeds, and of one whose random curve is flat."""
     measures = ["leave_one_out", "gradient_l2", "input_x_gradient", "beam"]
     rows = [[0.2, 0.1, -0.1, 0.3], [0.2, -0.1, -0.2, 0.3], [0.2, 0.1, 0.05, 0.3], [np.nan] * 4]
-    found = pd.DataFrame(rows, pd.RangeIndex(4, name="seed"), measures)
-    made = {c.claim: c for c in claims._faithfulness({("sst2", "MiniLM"): found}, "ACU")}
+    acu = pd.DataFrame(rows, pd.RangeIndex(4, name="seed"), measures)
+    made = {c.claim: c for c in claims._faithfulness({("sst2", "MiniLM"): acu}, "ACU")}
     share, worst = made[FAITHFUL], made["x∇x is the worst (lead of the next over it)"]
     assert share.values.value.tolist() == [3 / 4, 2 / 4, 4 / 4]
     assert (share.relation, share.threshold) == (">", 0.5)
     assert worst.values.value.tolist() == pytest.approx([0.1 + 0.1, -0.1 + 0.2, 0.1 - 0.05])
-    known = claims._published().loc["sst2", measures]
-    assert share.published["sst2"] == (known > 0).mean()
+    published = claims._published().loc["sst2", measures]
+    assert share.published["sst2"] == (published > 0).mean()
     assert worst.published["sst2"] == pytest.approx(
-        known.drop("input_x_gradient").min() - known.input_x_gradient
+        published.drop("input_x_gradient").min() - published.input_x_gradient
     )

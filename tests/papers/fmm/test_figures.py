@@ -22,9 +22,9 @@ def test_figures_have_a_panel_for_everything(records, points):
     assert figure.axes[1].get_title() == "SST-2, MiniLM: plain fine-tuning" and len(figure.axes) == 7
     figure = figures.history(tables.history(tables.with_convergence(every(epochs_of), records)))
     assert figure.axes[1].get_title() == "SST-2, MiniLM: masked texts"
-    found = areas.racu(points)
-    assert len(figures.racu(found).axes) == 3
-    panel = figures.racu(found.assign(flat=1, racu=np.nan)).axes[0]  # the published values stay
+    racu = areas.racu(points)
+    assert len(figures.racu(racu).axes) == 3
+    panel = figures.racu(racu.assign(flat=1, racu=np.nan)).axes[0]  # the published values stay
     assert "flat" in panel.get_title() and not panel.containers
     assert np.isfinite([x for line in panel.lines[2:] for x in line.get_xdata()]).any()
     first, second = figures.pages(curve_table, 2)

@@ -91,18 +91,18 @@ def test_walltime_is_minutes_beside_the_published(records):
 
 def test_history_has_both_copies(records):
     table = tables.history(tables.with_convergence(every(epochs_of), records))
-    own = table[(table.dataset == "sst2") & (table.strategy == MASKED)]
-    assert own["copy"].tolist() == ["unmasked"] * 3 + ["masked"] * 3
-    assert own.value.tolist() == pytest.approx([0.605, 0.755, 0.805, 0.5, 0.6, 0.7 - 0.2 / 3])
+    masked = table[(table.dataset == "sst2") & (table.strategy == MASKED)]
+    assert masked["copy"].tolist() == ["unmasked"] * 3 + ["masked"] * 3
+    assert masked.value.tolist() == pytest.approx([0.605, 0.755, 0.805, 0.5, 0.6, 0.7 - 0.2 / 3])
     assert not ((table.strategy == PLAIN) & (table["copy"] == "masked")).any()
 
 
 def test_parts_are_read_where_there_are_any(records, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     name = "sst2.MiniLM.s0.masf.parquet"
-    own = masf_of()
-    store.write_parquet(tmp_path / "results/quick/fmm" / name, own.drop(columns=["dataset", "model"]))
+    masf = masf_of()
+    store.write_parquet(tmp_path / "results/quick/fmm" / name, masf.drop(columns=["dataset", "model"]))
     with_part = records[0] | {"files": {name: "digest"}}
-    found = tables.load_parts("results", "quick", [with_part, records[1]], "masf")
-    assert len(found) == len(own) and set(found.model) == {"MiniLM"} and found.converged.all()
+    loaded = tables.load_parts("results", "quick", [with_part, records[1]], "masf")
+    assert len(loaded) == len(masf) and set(loaded.model) == {"MiniLM"} and loaded.converged.all()
     assert tables.load_parts("results", "quick", records, "history").empty

@@ -61,8 +61,8 @@ def test_all_claims_hold_where_all_that_they_say_is_so(table):
     ],
 )
 def test_each_claim_fails_where_its_own_cells_say_so(number, entry, kind, value):
-    def other(found, of, *about):
-        return value if (found, of) == (entry, kind) else ideal(found, of, *about)
+    def other(metric, of, *about):
+        return value if (metric, of) == (entry, kind) else ideal(metric, of, *about)
 
     words = of_claims(claims.claims(counts(other), certificates(), "small"))
     assert words[number] in (FAILS, DEPENDS, UNDECIDED), words
@@ -74,8 +74,8 @@ def test_the_ghost_needs_a_tenth_of_the_effect(table):
 
 
 def test_a_whole_claim_has_the_estimate_of_its_weakest_part():
-    def other(found, of, *about):
-        return 0.8 if (found, of) == (claims.NS, "N1") else ideal(found, of, *about)
+    def other(metric, of, *about):
+        return 0.8 if (metric, of) == (claims.NS, "N1") else ideal(metric, of, *about)
 
     table = claims.claims(counts(other), certificates(), "small")
     first, part = table.iloc[0], table[table.claim == "1: NS on N1, halves, < 0.65"].iloc[0]
@@ -143,11 +143,11 @@ def test_mechanisms_of_a_kind_have_equal_weights_and_few_orders_no_value():
 
 
 def test_claims_of_version_1_stand_beside_the_same_difference():
-    def known(entry, kind, *_):
+    def accuracy_of(entry, kind, *_):
         return {claims.SOFT_NS: 0.7 if kind in claims.NATURAL else 0.6, claims.NS: 0.5}.get(entry, 0.4)
 
     names = ["1: Soft-NS more accurate than NS", "1: on decided pairs", "7: below chance"]
     old = pd.DataFrame({"claim": names, "verdict": "holds", "value": 0.1})
-    (row,) = claims.beside(counts(known), old).itertuples(index=False)
+    (row,) = claims.beside(counts(accuracy_of), old).itertuples(index=False)
     assert (row.claim, row.verdict, row.value) == (names[0], "holds", 0.1)
     assert (row.planted, row.natural) == pytest.approx((0.1, 0.2), abs=0.005)

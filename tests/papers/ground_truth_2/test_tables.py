@@ -23,7 +23,7 @@ def values():
 
 
 @pytest.fixture(scope="module")
-def known(values):
+def resolution(values):
     resolution = values.drop_duplicates([*tables.ENTRY, "mechanism", "error"])[
         [*tables.ENTRY, "mechanism", "error"]
     ]
@@ -34,9 +34,9 @@ def records(**milliseconds):
     return [{"volatile": {"milliseconds": milliseconds}}]
 
 
-def test_an_entry_is_worth_its_worst_core_cell(values, known):
+def test_an_entry_is_worth_its_worst_core_cell(values, resolution):
     spent = {" ".join(claims.AOPC_S): 2.0, " ".join(claims.NS): 1.0}
-    table = tables.entries(values, known, records(**spent))
+    table = tables.entries(values, resolution, records(**spent))
     best = table.iloc[0]
     assert (best.metric, best.cell, best.cells) == ("aopc_sufficiency", "N1 halves", len(CORE))
     assert best.worst == best.lowest == pytest.approx(0.605, abs=0.006)
@@ -83,7 +83,7 @@ def test_ties_are_of_the_ladder_of_version_1(values):
     assert table["ties 1e-06"].eq(1).all() and table["ties 0.005"]["ns"] < 0.9
 
 
-def test_language_models_are_a_kind_of_their_own(values, known):
+def test_language_models_are_a_kind_of_their_own(values, resolution):
     words = values.assign(model="tiny-llama")
     both = pd.concat([values.assign(model="tiny-bert"), words], ignore_index=True)
     assert [len(part) for part in tables.by_kind(both)] == [len(values), len(words)]
@@ -91,7 +91,7 @@ def test_language_models_are_a_kind_of_their_own(values, known):
     assert [len(part) for part in tables.records_by_kind(made)] == [2, 1]
     spent = {" ".join(claims.AOPC_S): 2.0}
     planted = words[words.mechanism.map(tables.KIND).isin(["P1", "P2", "P3"])]
-    table = tables.entries(planted, known, records(**spent), tables.worst_case.PLANTED_CORE)
+    table = tables.entries(planted, resolution, records(**spent), tables.worst_case.PLANTED_CORE)
     assert table.verdict[0] == "passes" and table.cells[0] == 6
 
 

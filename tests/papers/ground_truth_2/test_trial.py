@@ -57,15 +57,15 @@ def here(tmp_path, monkeypatch, prepared):
 def test_a_metric_of_ones_own_has_its_cells(here, capsys):
     assert main(["ground-truth", "--metric", "my.py:kept", "-o", "out"]) == 0
     assert "kept: accuracy in 4 of 16 core cells" in capsys.readouterr().out
-    found = json.loads((here / "out/ground_truth.json").read_text())
-    cells = pd.DataFrame(found["cells"]).set_index(["operator", "error"]).accuracy
+    saved = json.loads((here / "out/ground_truth.json").read_text())
+    cells = pd.DataFrame(saved["cells"]).set_index(["operator", "error"]).accuracy
     assert cells["mask", "one of two"] == 1 and set(cells.index.levels[0]) == {"zero", "mask"}
-    assert len(found["missing"]) == 12 and "N1 halves" in found["missing"]
+    assert len(saved["missing"]) == 12 and "N1 halves" in saved["missing"]
 
 
 def test_lower_values_can_be_better(here):
-    own = {better: trial.score("ns", better=better)["cells"] for better in ("higher", "lower")}
-    assert own["higher"] == own["lower"]  # a registered metric knows its direction
+    cells = {better: trial.score("ns", better=better)["cells"] for better in ("higher", "lower")}
+    assert cells["higher"] == cells["lower"]  # a registered metric knows its direction
 
     def mine(inputs, scores):
         return [s[e.maskable].argmax() for e, s in zip(inputs.encodings, scores, strict=True)]
@@ -76,13 +76,13 @@ def test_lower_values_can_be_better(here):
 
 def test_an_attribution_of_ones_own_has_its_place(here, capsys):
     assert main(["ground-truth", "--attribution", "my.py:last_first"]) == 0
-    found = json.loads((here / "out/ground_truth.json").read_text())["attributions"]
-    auprc = {row["attribution"]: row["auprc"] for row in found}
-    assert set(trial.BESIDE) < set(auprc) and 0 < auprc["last_first"] < 1 and "cells" not in found
+    rows = json.loads((here / "out/ground_truth.json").read_text())["attributions"]
+    auprc = {row["attribution"]: row["auprc"] for row in rows}
+    assert set(trial.BESIDE) < set(auprc) and 0 < auprc["last_first"] < 1 and "cells" not in rows
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ([], "nothing to score: give --metric my.py:metric or --attribution my.py:method"),
         (["--metric", "my.py:none"], "my.py has no function 'none': it has kept, short, nothing, counter"),
@@ -97,7 +97,7 @@ def test_an_attribution_of_ones_own_has_its_place(here, capsys):
         ),
     ],
 )
-def test_what_is_wrong_is_one_line(here, capsys, arguments, told):
+def test_what_is_wrong_is_one_line(here, capsys, arguments, message):
     assert main(["ground-truth", *arguments]) == 2
     err = capsys.readouterr().err
-    assert told in err and err.count("\n") == 1
+    assert message in err and err.count("\n") == 1

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sample.choices import main_alone, with_choices
-from sample.noiser import N, agreement, found, judged, soft
+from sample.noiser import N, agreement, judged, part_shares, soft
 
 from notebooks.noiser import claims, figures, tables
 from replication.claims import CLAIMS
@@ -35,20 +35,20 @@ def test_units_of_the_papers_table_alone_stand_beside_those_with_options(values)
     paper = values[(values.definition == "paper") & (values.baseline != "matched")]
     alone = paper[paper.dataset == "world_agreement"]
     mixed = pd.concat([values[values.dataset == "world_facts"], alone], ignore_index=True)
-    for given, shuffled in ((mixed, {"world_facts"}), (alone, set())):
-        drawn = tables.faithfulness(given)
+    for rows, shuffled in ((mixed, {"world_facts"}), (alone, set())):
+        drawn = tables.faithfulness(rows)
         assert set(drawn[drawn.baseline == "matched"].task) == shuffled
         whole = tables.faithfulness(values)
         of_paper = whole[(whole.definition == "paper") & (whole.baseline == "random")]
-        theirs = of_paper[of_paper.task.isin(given.dataset)].reset_index(drop=True)
+        theirs = of_paper[of_paper.task.isin(rows.dataset)].reset_index(drop=True)
         ours = drawn[(drawn.definition == "paper") & (drawn.baseline == "random")].reset_index(drop=True)
         pd.testing.assert_frame_equal(ours, theirs)
-        leads = tables.normalisations(given)
+        leads = tables.normalisations(rows)
         figures.faithfulness(drawn)
         figure = figures.leads(leads)
         assert len(figure.axes) == 1 + (4 if shuffled else 1)  # the bar of colours, and no empty panel
         figures.agreement(drawn, tables.answerability(judged("world_agreement")))
-        every, _ = claims.claims(given)
+        every, _ = claims.claims(rows)
         lead = every[(every.claim == FAITHFUL) & (every.definition == "paper")].set_index("baseline")
         assert set(lead.index) == {"random", *(["matched"] if shuffled else [])}
         assert lead.verdict["random"] != "not tested"
@@ -59,7 +59,7 @@ table_of = partial(main_alone, claims, index=["claim", "definition", "baseline"]
 
 
 def test_claims_say_what_the_values_were_made_to_say(values):
-    every, choices = claims.claims(values, judged(), found(), agreement())
+    every, choices = claims.claims(values, judged(), part_shares(), agreement())
     assert list(every) == CLAIMS and not every[["claim", "baseline", "definition"]].duplicated().any()
     table = every.set_index(["claim", "definition", "baseline"])
     lead = table.loc[FAITHFUL, "paper", "random"]
@@ -81,8 +81,8 @@ def test_claims_say_what_the_values_were_made_to_say(values):
     assert row.value == pytest.approx(0.25)
     less = "Noiser gives the distractor less than the best other does"
     assert table.value[less, "paper", "none"] == pytest.approx(0.2)
-    known = "Noiser finds the known evidence (AUPRC above a random order)"
-    assert table.verdict[known, "paper", "matched"] == "holds"
+    evidence = "Noiser finds the known evidence (AUPRC above a random order)"
+    assert table.verdict[evidence, "paper", "matched"] == "holds"
     assert {"scores", "random baseline"} <= set(choices.choice)
     json.dumps(every.to_dict("records"))
 
@@ -135,10 +135,10 @@ def test_every_choice_of_the_card_has_its_values(values):
 
 
 def test_generated_worlds_and_published_models_have_claims_of_their_own(values):
-    own = values[values.definition == "paper"]
+    paper = values[values.definition == "paper"]
     real = soft("tinystories", "stories260K")
     real["soft_nc"] += 0.02 * np.cos(real.example * real.attribution.map(len))
-    table = table_of(pd.concat([own, real]))
+    table = table_of(pd.concat([paper, real]))
     assert table.cases[FAITHFUL, "paper", "random"] == TWO
     row = table.loc[f"{FAITHFUL}, stories260K", "paper", "random"]
     alone = table_of(real).loc[f"{FAITHFUL}, stories260K", "paper", "random"]
@@ -155,8 +155,8 @@ def test_a_lost_case_is_named(values):
 
 
 def test_every_seed_of_a_generated_task_has_its_own_world(values):
-    own = values[values.definition == "paper"]
-    seeds = pd.concat([own.assign(seed=s, soft_nc=own.soft_nc * (1 + s / 50)) for s in range(3)])
+    paper = values[values.definition == "paper"]
+    seeds = pd.concat([paper.assign(seed=s, soft_nc=paper.soft_nc * (1 + s / 50)) for s in range(3)])
     row = table_of(seeds).loc[FAITHFUL, "paper", "matched"]
     assert (row.verdict, row.reason) == ("undecided", "all values are equal")  # a factor leaves ratios alone
     noiser = (seeds.attribution == "noiser") & (seeds.baseline == "")
@@ -189,24 +189,24 @@ def test_the_card_says_how_often_the_judge_on_knowns_is_right():
     five = table[(table.task == "knowns") & (table.top == 5) & table.baseline.isna()].set_index("method")
     card = (project_root() / "notebooks/noiser/README.md").read_text(encoding="utf-8")
     part = card[card.index("On Knowns SmolLM2-135M-Instruct judges itself") :]
-    found = re.findall(r" (\.\d\d)", part[: part.index("([answerability.csv]")])
-    own, published = five.rate[["leave_one_out", "noiser", "random"]], five.published_rate
-    said = [*own, *published[["leave_one_out", "noiser"]]]
-    assert found == [f"{share:.2f}"[1:] for share in said]
-    assert own.leave_one_out == five.rate.max() and "occlusion" in part
+    numbers = re.findall(r" (\.\d\d)", part[: part.index("([answerability.csv]")])
+    rates, published = five.rate[["leave_one_out", "noiser", "random"]], five.published_rate
+    said = [*rates, *published[["leave_one_out", "noiser"]]]
+    assert numbers == [f"{share:.2f}"[1:] for share in said]
+    assert rates.leave_one_out == five.rate.max() and "occlusion" in part
 
 
 def test_the_card_says_who_looks_at_the_distractor_of_longra():
     table = pd.read_csv(project_root() / "results/small/noiser/tables/parts.csv")
-    own = table[(table.task == "longra") & (table.method != "random")]
-    shares = own.pivot(index="method", columns="part", values="share")
-    chance = own.groupby("part").chance.first()
+    longra = table[(table.task == "longra") & (table.method != "random")]
+    shares = longra.pivot(index="method", columns="part", values="share")
+    chance = longra.groupby("part").chance.first()
     noiser, others = shares.loc["noiser"], shares.drop(index="noiser")
     said = [chance.distractor, noiser.distractor, noiser.subject, chance.subject, others.subject.max()]
     card = (project_root() / "notebooks/noiser/README.md").read_text(encoding="utf-8")
     part = card[card.index("- **LongRA's distractor**") :]
-    found = re.findall(r"\.\d\d", part[: part.index("Attention gives")])
-    assert found == [f"{share:.2f}"[1:] for share in said]
+    numbers = re.findall(r"\.\d\d", part[: part.index("Attention gives")])
+    assert numbers == [f"{share:.2f}"[1:] for share in said]
     assert (others.distractor > noiser.distractor).sum() == 7 and len(others) == 9
     assert f"Attention gives the distractor {others.distractor.attention:.2f}".replace("0.", ".") in part
     assert others.loc["attention_rollout"].max() < 1e-4
@@ -214,14 +214,14 @@ def test_the_card_says_who_looks_at_the_distractor_of_longra():
 
 def test_smollm2_has_four_draws_of_each_prompt():
     table = pd.read_csv(project_root() / "results/small/noiser/tables/draws.csv")
-    own = table[table.model == "SmolLM2-135M-Instruct"]
-    assert own.draws.max() == 4 and own.mc_error.min() > 0
+    smollm2 = table[table.model == "SmolLM2-135M-Instruct"]
+    assert smollm2.draws.max() == 4 and smollm2.mc_error.min() > 0
 
 
 def test_published_leads_are_those_of_the_papers_tables():
     """Noiser's value less the highest of the others, averaged over the paper's models."""
-    found = claims._published_lead("noiser", ["dataset", "model"], "attribution", "table_1")
-    assert found == pytest.approx(
+    leads = claims._published_lead("noiser", ["dataset", "model"], "attribution", "table_1")
+    assert leads == pytest.approx(
         {"knowns": 1.128267, "longra": 1.903475, "wikibio": 1.86025, "wikitext_prompts": 1.86025}, abs=1e-6
     )
     bounding = claims._published_lead("k_min", "model", "bounding", "table_2")

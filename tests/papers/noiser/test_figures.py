@@ -3,19 +3,19 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from sample.noiser import found, judged, needed
+from sample.noiser import judged, needed, part_shares
 
 from notebooks.noiser import figures, tables
 
 
 def test_figures_have_a_panel_for_everything(values):
-    figure = figures.parts(tables.parts(found()), scale="quick")
+    figure = figures.parts(tables.parts(part_shares()), scale="quick")
     assert [axis.get_xlabel() for axis in figure.axes] == list(figures.PARTS.values())[:2]
-    shares = tables.parts(found())
+    shares = tables.parts(part_shares())
     without = shares[shares.part != "distractor"].assign(task="world_facts")
     figure = figures.parts(pd.concat([shares, without]))
     assert [axis.get_visible() for axis in figure.axes] == [True, True, True]
-    capitals = found().replace({"part": {"subject": "country and capital"}})
+    capitals = part_shares().replace({"part": {"subject": "country and capital"}})
     figure = figures.parts(tables.parts(capitals))
     assert [axis.get_xlabel() for axis in figure.axes] == [
         figures.PARTS[name] for name in ("country and capital", "distractor")
@@ -34,17 +34,17 @@ def test_figures_have_a_panel_for_everything(values):
 
 def test_marks_stand_at_their_values_and_a_judge_without_an_answer_has_no_panel(values):
     faithful, answers = tables.faithfulness(values), tables.answerability(judged(), needed())
-    own = faithful[(faithful.definition == "paper") & (faithful.normalisation == "none")]
+    paper = faithful[(faithful.definition == "paper") & (faithful.normalisation == "none")]
     equal = answers.assign(rate=0.5)  # all marks at one height
     figure = figures.agreement(faithful, equal)
     for axis, baseline in zip(figure.axes, figures.BASELINES, strict=True):
         marks = [line.get_xdata()[0] for line in axis.lines if line.get_linestyle() == "None"]
-        known = own[(own.baseline == baseline) & (own.task == "world_facts")]
-        assert set(np.round(marks, 9)) <= set(known.log_ratio.clip(*figures.LIMITS).round(9))
+        rows = paper[(paper.baseline == baseline) & (paper.task == "world_facts")]
+        assert set(np.round(marks, 9)) <= set(rows.log_ratio.clip(*figures.LIMITS).round(9))
     silent = answers.assign(rate=0.0)
     both = pd.concat([faithful, faithful.assign(model="other")])
-    shown = figures.agreement(both, pd.concat([equal, silent.assign(model="other")]))
-    assert len(shown.axes) == len(figure.axes)
+    with_silent = figures.agreement(both, pd.concat([equal, silent.assign(model="other")]))
+    assert len(with_silent.axes) == len(figure.axes)
     plt.close("all")
 
 
@@ -52,13 +52,13 @@ def test_leads_are_tasks_by_normalisations_and_starred_where_an_interval_leaves_
     both = pd.concat([values, values.assign(normalisation="min-max")])
     table = tables.normalisations(both)
     for question in ("method", "bounding"):
-        shown = table[(table.question == question) & table.lead.notna()]
+        leads = table[(table.question == question) & table.lead.notna()]
         figure = figures.leads(table, question=question)
         assert [axis.get_label() for axis in figure.axes].count("<colorbar>") == 1
-        assert len(figure.axes) == 1 + 2 * shown.baseline.nunique()  # a panel a definition and baseline
-        lowest = figure.axes[2 * shown.baseline.nunique() - 1]
+        assert len(figure.axes) == 1 + 2 * leads.baseline.nunique()  # a panel a definition and baseline
+        lowest = figure.axes[2 * leads.baseline.nunique() - 1]
         assert [tick.get_text() for tick in lowest.get_xticklabels()] == ["none", "min-max"]
-        assert len(figure.axes[0].get_yticklabels()) == len(shown.groupby(["task", "model"]))
+        assert len(figure.axes[0].get_yticklabels()) == len(leads.groupby(["task", "model"]))
     figure = figures.faithfulness(tables.faithfulness(values).assign(log_ratio=-1.5, ci_low=-2, ci_high=-1))
     assert {text.get_text() for axis in figure.axes[:2] for text in axis.texts} == {"−1.5*"}
     plt.close("all")

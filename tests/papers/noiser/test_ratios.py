@@ -43,9 +43,9 @@ def test_the_interval_is_that_of_the_linear_part():
 
 
 def test_the_matched_baseline_is_a_methods_own():
-    own = [rows("a", "k", "", [0.4, 0.4]), rows("a", "l", "", [0.4, 0.4], 0.25)]
+    methods = [rows("a", "k", "", [0.4, 0.4]), rows("a", "l", "", [0.4, 0.4], 0.25)]
     matched = [rows("a", "k", "matched", [0.1, 0.1]), rows("a", "l", "matched", [0.2, 0.2], 0.5)]
-    table = pd.concat([*own, *matched, rows("random", "", "random", [0.3, 0.3])])
+    table = pd.concat([*methods, *matched, rows("random", "", "random", [0.3, 0.3])])
     ((_, frame),) = ratios.log_ratios(ratios.soft_units(table), "matched").items()
     assert frame.mean().to_dict() == pytest.approx({("a", "k"): np.log(4), ("a", "l"): 0})
     ((_, frame),) = ratios.log_ratios(ratios.soft_units(table, ns="soft_ns_of_mean"), "random").items()
@@ -63,12 +63,12 @@ def test_the_best_other_is_one_for_all_seeds():
         ("t", "m", 0): pd.DataFrame({"x": [3.0, 3.0], "y": [1.0, 1.0], "z": [2.0, 2.0]}),
         ("t", "m", 1): pd.DataFrame({"x": [3.0, 3.0], "y": [4.0, 4.0], "z": [2.0, 2.0]}),
     }
-    found, each = ratios.leads(cases, "x", lambda column: True)
-    assert [lead.tolist() for lead in found.values()] == [[2, 2], [-1, -1]]
+    leads, each = ratios.leads(cases, "x", lambda column: True)
+    assert [lead.tolist() for lead in leads.values()] == [[2, 2], [-1, -1]]
     of_z, _ = ratios.leads(cases, "x", lambda column: column == "z")
     assert of_z["t", "m", 1].tolist() == each["z"]["t", "m", 1].tolist() == [1, 1]
-    table = ratios.long(found)
+    table = ratios.long(leads)
     assert list(table) == ["dataset", "model", "seed", "example", "value"]
     assert table.value.tolist() == [2, 2, -1, -1]
-    assert ratios.intervals(found, ("some",))["t", "m"].value == pytest.approx(0.5)
+    assert ratios.intervals(leads, ("some",))["t", "m"].value == pytest.approx(0.5)
     assert ratios.long({}).empty

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sample.noiser import N, agreement, found, judged, needed, record, soft
+from sample.noiser import N, agreement, judged, needed, part_shares, record, soft
 from sample.rows import cell
 
 from faithlib import store
@@ -54,11 +54,11 @@ def test_released_prompts_stand_beside_well_formed_ones(values):
     both = pd.concat([values.assign(variant=""), worse])
     table = tables.by_prompts(both)
     assert set(table.task) == {"longra"} and set(table.normalisation) == {"none"}
-    own = table[(table.method == "noiser") & (table.baseline == "random")].set_index("prompts").log_ratio
-    assert own["well formed"] - own["as released"] == pytest.approx(np.log(2))
+    ratio = table[(table.method == "noiser") & (table.baseline == "random")].set_index("prompts").log_ratio
+    assert ratio["well formed"] - ratio["as released"] == pytest.approx(np.log(2))
     alone = tables.faithfulness(values)
-    known = cell(alone, task="longra", method="noiser", setting="k_min", baseline="random").log_ratio
-    assert own["well formed"] == known
+    expected = cell(alone, task="longra", method="noiser", setting="k_min", baseline="random").log_ratio
+    assert ratio["well formed"] == expected
     assert tables.by_prompts(values.assign(variant="")).empty
     beside = pd.concat(
         [both, values.assign(variant=tables.CAPITALS)]
@@ -174,7 +174,7 @@ def test_where_every_seed_has_its_own_world_the_seed_is_the_unit():
     expected = seeds_interval([4 / N, 8 / N, 9 / N])
     assert [row.rate, row.rate_ci_low, row.rate_ci_high] == pytest.approx([expected.value, *expected.ends()])
     assert row.n == 3 * N
-    shares = [found().assign(seed=seed, share=share) for seed, share in enumerate((0.1, 0.2, 0.6))]
+    shares = [part_shares().assign(seed=seed, share=share) for seed, share in enumerate((0.1, 0.2, 0.6))]
     row = cell(tables.parts(pd.concat(shares)), method="noiser", part="subject")
     assert row.ci_low < 0.1 and row.ci_high > 0.5 and row.n == 3 * N
 
@@ -182,7 +182,7 @@ def test_where_every_seed_has_its_own_world_the_seed_is_the_unit():
 def test_evidence_parts_and_prompts():
     row = cell(tables.evidence(agreement()), method="noiser")
     assert row.auprc == pytest.approx(chance(8, 2)["auprc"] + 0.3195) and row.n == N
-    row = cell(tables.parts(found()), method="noiser", part="distractor")
+    row = cell(tables.parts(part_shares()), method="noiser", part="distractor")
     assert (row.share, row.chance, row.n, row.unscored) == (pytest.approx(0.1), pytest.approx(0.35), N, 0)
     row = cell(tables.prompts([record(), record(model="Qwen/Qwen2-0.5B", dataset="knowns")]), task="knowns")
     assert (row["all"], row.kept, row.share) == (100, 90, 0.9) and row.published == pytest.approx(661 / 1208)
@@ -200,8 +200,8 @@ def test_parts_are_read_where_there_are_any(tmp_path, monkeypatch):
 
 def test_shown_has_the_published_in_brackets(values):
     table = tables.faithfulness(values)
-    own = table[(table.baseline == "random") & (table.definition == "paper")]
-    wide = tables.as_printed(own, "log_ratio").set_index("method")
+    paper = table[(table.baseline == "random") & (table.definition == "paper")]
+    wide = tables.as_printed(paper, "log_ratio").set_index("method")
     assert wide.columns.tolist() == ["knowns, tiny", "longra, tiny"]
     assert wide.loc["Noiser", "knowns, tiny"].startswith("2.77 [") and "(1.81)" in wide.iloc[2, 0]
     assert wide.index.tolist() == ["attention α", "leave-one-out", "Noiser"]

@@ -17,7 +17,7 @@ def points():
         for seed in range(3):
             noise = 0.01 * seed * np.linspace(0, 1, 11) * (1 - np.linspace(0, 1, 11))
             for recursive in (False, True):
-                given = dict(recursive=recursive, dataset=dataset, seed=seed)
+                columns = dict(recursive=recursive, dataset=dataset, seed=seed)
                 metric = CARD.metric(dataset)
                 half = (LINE + DROP) / 2
                 first, second = ("gradient_l2", "integrated_gradients_abs")[:: 1 if dataset == "sst" else -1]
@@ -27,6 +27,6 @@ def points():
                     (first, half),
                     (second, RISE),
                 ):
-                    parts.append(curve(shape + noise, measure, metric=metric, **given))
-                parts.append(curve(0 * LINE, "random", metric="loss", **given))  # another metric
+                    parts.append(curve(shape + noise, measure, metric=metric, **columns))
+                parts.append(curve(0 * LINE, "random", metric="loss", **columns))  # another metric
     return tables.points(pd.concat(parts, ignore_index=True))

@@ -47,16 +47,16 @@ def test_kinds_of_models_are_not_averaged(points):
     encoder = points[points.measure != "attention"].assign(model="a/b", variant=tables.SAME_TEXTS)
     both, alone = table_of(pd.concat([points, encoder])), table_of(points)
     for claim in (EARLY, RECURSION):
-        own = claim.replace(")", ", an encoder)")
-        assert own in both.index and own not in alone.index
+        twin = claim.replace(")", ", an encoder)")
+        assert twin in both.index and twin not in alone.index
         same = both.columns.drop(COUNTS)
-        assert both.loc[claim, same].equals(alone.loc[claim, same]) and both.cases[own] == both.cases[claim]
+        assert both.loc[claim, same].equals(alone.loc[claim, same]) and both.cases[twin] == both.cases[claim]
 
 
 def test_claims_say_what_the_curves_were_made_to_say(points, of_points):
-    found, choices = of_points
-    table = found.set_index("claim")
-    assert list(found) == CLAIMS and table.verdict[MODELS] == "not tested"
+    verdicts, choices = of_points
+    table = verdicts.set_index("claim")
+    assert list(verdicts) == CLAIMS and table.verdict[MODELS] == "not tested"
     assert table.reason[MODELS] == "no record has what it needs"
     assert MODELS not in table_of(points, "quick").index
     attention = table.loc["attention is faithful (ACU)"]
@@ -84,8 +84,8 @@ def test_the_ratio_is_printed_beside_the_published_one_of_the_same_data_sets(poi
 
 def test_two_models_are_compared_where_their_settings_are_equal(points):
     other = points[points.dataset == "sst"].assign(model="other")
-    own = other.measure == "attention"
-    other.loc[own, "value"] = 1 - (1 - other[own].value) * 0.2
+    attention = other.measure == "attention"
+    other.loc[attention, "value"] = 1 - (1 - other[attention].value) * 0.2
     both = pd.concat([points, other])
     row = table_of(both).loc[MODELS]
     assert row.verdict == "holds" and row.shown_on.startswith("sst: attention (bilstm above other)")
@@ -119,8 +119,8 @@ def test_two_models_on_the_same_texts_are_compared_and_the_main_setting_stays(po
 def test_six_outputs_are_an_option_of_the_claims_about_babi(points):
     claim = "attention is faithful (ACU)"
     babi = points[points.dataset == "babi_1"]
-    own = (babi.measure == "attention") & babi.recursive & babi.step.between(1, 99)
-    six = babi.assign(variant="6-outputs", value=babi.value.where(~own, babi.value + 0.1))
+    changed = (babi.measure == "attention") & babi.recursive & babi.step.between(1, 99)
+    six = babi.assign(variant="6-outputs", value=babi.value.where(~changed, babi.value + 0.1))
     _, choices = with_choices(claims, pd.concat([points, six]), choices=["outputs of bAbI"])
     row = choices[(choices.claim == claim) & (choices.option == "6")].iloc[0]
     main = choices[(choices.claim == claim) & (choices.choice == "main")].iloc[0]
@@ -131,8 +131,8 @@ def test_six_outputs_are_an_option_of_the_claims_about_babi(points):
 
 
 def test_the_released_form_takes_the_place_of_integrated_gradients(points):
-    own = points[points.measure == "integrated_gradients_abs"]
-    released = own.assign(measure="weighted_integrated_gradients_abs", value=own.value * 0.5)
+    gradients = points[points.measure == "integrated_gradients_abs"]
+    released = gradients.assign(measure="weighted_integrated_gradients_abs", value=gradients.value * 0.5)
     table, choices = with_choices(claims, pd.concat([points, released]), choices=["integrated gradients"])
     first = main_alone(claims, points)
     assert table.set_index("claim").value[RECURSION] == first.set_index("claim").value[RECURSION]
@@ -235,8 +235,8 @@ def test_the_mean_over_cheap_gradients_by_hand():
         for name, shape in shapes.items()
         for seed in range(3)
     ]
-    found = tables.complete_curves(tables.points(pd.concat(parts, ignore_index=True)))
-    somewhere, mean = claims._cheaper_gradient(claims.areas(found))
+    curves = tables.complete_curves(tables.points(pd.concat(parts, ignore_index=True)))
+    somewhere, mean = claims._cheaper_gradient(claims.areas(curves))
     by_hand = [(0.225 - 0.1125 + 0.1 * seed * 0.165) / 2 for seed in range(3)]  # trapezoids of x (1 - x)
     assert mean.values.value.tolist() == pytest.approx(by_hand)
     claim = "a cheaper gradient is more faithful than integrated gradients (ACU, mean over gradients)"
@@ -253,13 +253,13 @@ def test_attention_is_sparser_by_what_it_has_above_the_next_measure(points):
         for name, of_seeds in shares.items()
         for seed, share in enumerate(of_seeds)
     ]
-    own = pd.DataFrame(rows).assign(
+    bilstm = pd.DataFrame(rows).assign(
         dataset="sst", model="bilstm", variant="", job="unmasked", by="ratio", top=20
     )
     other = {"job": "attention.True.50", "by": "count", "top": 10, "variant": tables.SAME_TEXTS}
-    others = [own.assign(share=0.9, **{column: value}) for column, value in other.items()]
-    encoder = own.assign(model="other", share=1 - own.share)
-    table = table_of(points, shares=pd.concat([own, *others, encoder]))
+    others = [bilstm.assign(share=0.9, **{column: value}) for column, value in other.items()]
+    encoder = bilstm.assign(model="other", share=1 - bilstm.share)
+    table = table_of(points, shares=pd.concat([bilstm, *others, encoder]))
     claim = "attention is sparser than the other measures (share of importance on the top 20 %{})"
     row, of_encoder = table.loc[claim.format("")], table.loc[claim.format(", an encoder")]
     leads = np.array([0.1, 0.12, 0.12])
@@ -268,7 +268,7 @@ def test_attention_is_sparser_by_what_it_has_above_the_next_measure(points):
     assert row[["verdict", "cases", "baseline"]].tolist() == ["holds", "sst", "none"]
     assert of_encoder.value == pytest.approx(-(0.3 + 0.31 + 0.22) / 3)  # behind two that change places
     assert of_encoder[["verdict", "reason"]].tolist() == ["undecided", "no single other is shown to be ahead"]
-    (made,) = claims._sparser(own)
+    (made,) = claims._sparser(bilstm)
     check_rivals(made)
 
 
@@ -302,8 +302,8 @@ def test_every_second_masking_level_ends_at_both_ends(points):
 
 
 def test_a_rise_counts_from_one_per_cent_on(points):
-    found = {(c.relation, c.threshold) for c in claims.statements(points) if "rises" in c.claim}
-    assert found == {(">", 0.01)}
+    thresholds = {(c.relation, c.threshold) for c in claims.statements(points) if "rises" in c.claim}
+    assert thresholds == {(">", 0.01)}
 
 
 def test_the_card_says_what_fewer_training_texts_leave_of_the_verdicts():
@@ -320,8 +320,8 @@ def test_the_card_says_what_fewer_training_texts_leave_of_the_verdicts():
 def test_the_card_says_what_the_model_of_snli_reads():
     root = project_root()
     curves = select(pd.read_csv(root / "results/small/recursive_roar/tables/curves.csv"), recursive=True)
-    own = select(curves, dataset="snli").pivot(index="measure", columns="step", values="value")
-    said = [own.loc["random", 0], own.loc["random", 100], own.loc["integrated_gradients_abs", 20]]
+    snli = select(curves, dataset="snli").pivot(index="measure", columns="step", values="value")
+    said = [snli.loc["random", 0], snli.loc["random", 100], snli.loc["integrated_gradients_abs", 20]]
     card = (root / "notebooks/recursive_roar/README.md").read_text(encoding="utf-8")
     part = next(line for line in card.splitlines() if line.startswith("- **What the model reads.**"))
     assert re.findall(r"\.\d\d", part) == [f"{value:.2f}"[1:] for value in said]
@@ -350,7 +350,7 @@ def test_the_card_says_what_masks_of_a_collapsed_model_tell():
     measure = "input_x_gradient_abs"
     assert [seed for seed in classes if classes[seed][measure, 60] == 1] == [1]
     leaked, random = at[1][measure, 80], at[1]["random", 80]
-    told = f"the next model reaches {leaked:.2f}; random masking leaves {random:.2f}"
-    assert told.replace("0.", ".") in card
+    phrase = f"the next model reaches {leaked:.2f}; random masking leaves {random:.2f}"
+    assert phrase.replace("0.", ".") in card
     assert {f"{at[seed][measure, 80]:.2f}" for seed in (0, 2)} == {"0.18"}
     assert "the other two seeds have .18" in card

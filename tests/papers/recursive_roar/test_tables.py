@@ -41,8 +41,8 @@ def test_racu_by_hand_and_beside_the_published(points):
 
 
 def test_the_published_integrated_gradients_are_the_released_ones(points):
-    own = points[points.measure == "integrated_gradients_abs"]
-    released = own.assign(measure="weighted_integrated_gradients_abs", value=own.value + 0.5)
+    gradients = points[points.measure == "integrated_gradients_abs"]
+    released = gradients.assign(measure="weighted_integrated_gradients_abs", value=gradients.value + 0.5)
     six = points.assign(variant="6-outputs")
     table = tables.racu(pd.concat([points, released, six]))
     table = table[table.recursive.astype(bool)].set_index(["dataset", "variant", "measure"]).sort_index()

@@ -54,18 +54,18 @@ main_of = partial(main_alone, claims, scale="small")
 def test_values_are_those_by_hand(made):
     table, _ = made
     assert list(table) == CLAIMS and set(table.definition) == {"paper", "released"}
-    own = table[table.definition == "paper"].set_index("claim")
+    paper = table[table.definition == "paper"].set_index("claim")
     share = (N - 2) / N  # of the texts that flip
-    assert own.value[MEAN] == pytest.approx(0.1 * share) == own.value[EVERY]
-    assert own.value[LEAD] == pytest.approx(0.1 * share)
-    assert own.value[SHARE] == 1
+    assert paper.value[MEAN] == pytest.approx(0.1 * share) == paper.value[EVERY]
+    assert paper.value[LEAD] == pytest.approx(0.1 * share)
+    assert paper.value[SHARE] == 1
     others = ("TF-IDF", "χ²", "uniform")
-    gains = own.value[[f"TextRank needs fewer tokens to a flip than {name}" for name in others]]
+    gains = paper.value[[f"TextRank needs fewer tokens to a flip than {name}" for name in others]]
     assert gains.tolist() == pytest.approx(np.array([0.05, 0.08, 0.12]) * share)
-    assert own.value[SAME] == pytest.approx(-0.005)
-    better = own.loc["better top-k rationales on SST and SemEval (macro-F1)"]
+    assert paper.value[SAME] == pytest.approx(-0.005)
+    better = paper.loc["better top-k rationales on SST and SemEval (macro-F1)"]
     assert better.value == pytest.approx(0.045) == better.published and better.verdict == "holds"
-    assert own.verdict["better contiguous rationales on SST and SemEval (macro-F1)"] == "does not hold"
+    assert paper.verdict["better contiguous rationales on SST and SemEval (macro-F1)"] == "does not hold"
     released = table[table.definition == "released"].set_index("claim")
     assert released.value[MEAN] == pytest.approx(0.05 * share)
     assert released.reason["TextRank needs fewer tokens to a flip than χ²"] == NO_CASE
@@ -86,13 +86,13 @@ def test_flips_are_crossed_and_never_narrower_than_seeds(made):
 
 
 def test_published_are_of_our_data_sets(made):
-    own = made[0][made[0].definition == "paper"].set_index("claim")
+    paper = made[0][made[0].definition == "paper"].set_index("claim")
     table = tables.published_flips()
     table = table[table.dataset.isin(["sst", "semeval"]) & (table.attribution != "random")]
     wide = table.pivot(index=["dataset", "attribution"], columns="salience", values="value")
-    assert own.published[MEAN] == pytest.approx((wide.none - wide.textrank).mean())
-    assert own.published_cases[MEAN] == "sst, semeval"
-    assert np.isnan(own.published["TextRank needs fewer tokens to a flip than uniform"])
+    assert paper.published[MEAN] == pytest.approx((wide.none - wide.textrank).mean())
+    assert paper.published_cases[MEAN] == "sst, semeval"
+    assert np.isnan(paper.published["TextRank needs fewer tokens to a flip than uniform"])
 
 
 def test_fewer_than_three_seeds_have_values_and_no_verdict(three):
@@ -109,15 +109,15 @@ def test_fewer_than_three_seeds_have_values_and_no_verdict(three):
 
 def test_intervals_have_a_width_and_failing_data_sets_are_listed(three, made):
     for frame in made:
-        known = frame[frame.ci_low.notna()]
-        assert len(known) and (known.ci_high - known.ci_low > 1e-6).all()
+        rows = frame[frame.ci_low.notna()]
+        assert len(rows) and (rows.ci_high - rows.ci_low > 1e-6).all()
     records, values = three
     worse = (values.dataset == "sst") & (values.salience == "textrank")
     values = values.assign(fraction=values.fraction + np.where(worse, 0.3, 0))
     table = main_of(records, values)
-    own = table[table.definition == "paper"].set_index("claim")
-    assert own.failing_cases[EVERY] == "sst" and own.verdict[EVERY] != "holds"
-    assert own.value[SHARE] == 0.5
+    paper = table[table.definition == "paper"].set_index("claim")
+    assert paper.failing_cases[EVERY] == "sst" and paper.verdict[EVERY] != "holds"
+    assert paper.value[SHARE] == 0.5
 
 
 def options(made, claim):
@@ -126,13 +126,13 @@ def options(made, claim):
 
 
 def test_each_option_by_hand(made):
-    own, share = options(made, MEAN), (N - 2) / N  # of the texts that flip
-    assert own.value["main"] == pytest.approx(0.1 * share)
-    assert own.value["those that flip"] == pytest.approx(0.1) == own.value["median"]
-    assert own.value["correctly predicted"] == pytest.approx(0.1 * (N - 3) / (N - 1))
-    assert own.value["[MASK]"] == pytest.approx((0.1 - 0.05) * share)
-    assert own.value["lowest loss"] == pytest.approx((0.1 - OTHER) * share)
-    assert not {"id 0", "one token", "absolute", "words"} & set(own.index)  # the same values as the main ones
+    rows, share = options(made, MEAN), (N - 2) / N  # of the texts that flip
+    assert rows.value["main"] == pytest.approx(0.1 * share)
+    assert rows.value["those that flip"] == pytest.approx(0.1) == rows.value["median"]
+    assert rows.value["correctly predicted"] == pytest.approx(0.1 * (N - 3) / (N - 1))
+    assert rows.value["[MASK]"] == pytest.approx((0.1 - 0.05) * share)
+    assert rows.value["lowest loss"] == pytest.approx((0.1 - OTHER) * share)
+    assert not {"id 0", "one token", "absolute", "words"} & {*rows.index}  # the same values as the main ones
     assert options(made, SAME).value["lowest loss"] == pytest.approx(-0.005 + OTHER)
     top_k = "better top-k rationales on SST and SemEval (macro-F1)"
     assert options(made, top_k).value["words"] == pytest.approx(0.045 - 0.025)
@@ -142,11 +142,11 @@ def test_texts_that_differ_between_seeds_give_a_number_a_seed(three):
     """No text flips with all seeds: what is left of each seed has its own mean."""
     records, values = three
     values = values.assign(flipped=values.example % 3 == values.seed)
-    (found,) = [
+    (claim,) = [
         c for c in claims.statements(records, values, texts=claims.FLIPPED) if c.key[:2] == (MEAN, "paper")
     ]
-    sst = found.values[found.values.dataset == "sst"].set_index("seed").value
-    assert found.design == "seeds" and sst.index.tolist() == [0, 1, 2]
+    sst = claim.values[claim.values.dataset == "sst"].set_index("seed").value
+    assert claim.design == "seeds" and sst.index.tolist() == [0, 1, 2]
     kept = values[values.flipped & values.chosen & (values.option == "main") & (values.dataset == "sst")]
     kept = kept[(kept.attribution != "random") & (kept.definition == "paper") & (kept.seed == 0)]
     means = kept.groupby("salience").fraction.mean()
@@ -166,8 +166,8 @@ def test_where_every_data_set_is_refused_a_share_is_not_tested(three):
 def test_what_no_record_shows_is_not_tested(three, made):
     """Other saliences and rationales were trained with one weight; two seeds tried the paper's 0.001."""
     for other in ("uniform", "χ²"):
-        own = options(made, f"TextRank needs fewer tokens to a flip than {other}")
-        assert own.verdict["lowest loss"] == "not tested" and np.isnan(own.value["lowest loss"])
+        rows = options(made, f"TextRank needs fewer tokens to a flip than {other}")
+        assert rows.verdict["lowest loss"] == "not tested" and np.isnan(rows.value["lowest loss"])
     top_k = options(made, "better top-k rationales on SST and SemEval (macro-F1)")
     assert top_k.verdict["lowest loss"] == "not tested"
     assert options(made, MEAN).verdict["the paper's choice"] == "undecided"
@@ -245,12 +245,12 @@ def test_more_of_the_loss_by_hand():
 def test_the_card_says_how_little_the_chosen_weight_moves_attention():
     table = pd.read_csv(project_root() / "results/small/saloss/tables/lambdas.csv")
     without = table[table.salience == "none"].set_index(["dataset", "seed"]).attention_kl
-    own = table[table.salience == "textrank"]
-    fall = 1 - own.attention_kl / without.loc[list(zip(own.dataset, own.seed, strict=True))].to_numpy()
-    own = own.assign(fall=(100 * fall).round().astype(int))
-    chosen, one = own[own.chosen], own[(own.weight == 1) & (own.definition == "paper")]
+    tuned = table[table.salience == "textrank"]
+    fall = 1 - tuned.attention_kl / without.loc[list(zip(tuned.dataset, tuned.seed, strict=True))].to_numpy()
+    tuned = tuned.assign(fall=(100 * fall).round().astype(int))
+    chosen, one = tuned[tuned.chosen], tuned[(tuned.weight == 1) & (tuned.definition == "paper")]
     paper, released = (chosen[chosen.definition == name].fall for name in ("paper", "released"))
-    smallest = own.groupby(["dataset", "seed", "definition"]).weight.transform("min")
+    smallest = tuned.groupby(["dataset", "seed", "definition"]).weight.transform("min")
     edges = (chosen.weight == smallest[chosen.index]).sum()
     card = (project_root() / "notebooks/saloss/README.md").read_text(encoding="utf-8")
     for words in (

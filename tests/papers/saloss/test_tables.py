@@ -29,10 +29,10 @@ def test_the_papers_texts_are_found_by_number(values, records):
     table = tables.table_4(moved, whole)
     assert set(table.dataset) == {"sst"} and set(table.row) == {672}
     row = cell(table, salience="textrank", definition="paper", attribution="attention")
-    own = tables.main_setting(values).query(
+    main = tables.main_setting(values).query(
         "dataset == 'sst' and salience == 'textrank' and definition == 'paper' and attribution == 'attention'"
     )
-    assert row.fraction == pytest.approx(own[own.example == 3].fraction.mean())
+    assert row.fraction == pytest.approx(main[main.example == 3].fraction.mean())
     assert (row.flipped, row.correct, row.seeds) == (1, 1, 2)
     part = [r | {"params": r["params"] | {"test_size": 1821}} for r in whole]
     few = [r | {"provenance": {"examples": {"n": 94, "of": 1821}}} for r in whole]
@@ -47,12 +47,12 @@ def test_decision_flips_by_hand(values):
     each = tables.main_setting(values).query(
         "dataset == 'sst' and attribution == 'attention' and definition == 'paper'"
     )
-    own = each[each.salience == "textrank"].groupby("example").fraction.mean()
-    assert row.fraction == pytest.approx(own.mean()) and row.ci_low < row.fraction < row.ci_high
+    textrank = each[each.salience == "textrank"].groupby("example").fraction.mean()
+    assert row.fraction == pytest.approx(textrank.mean()) and row.ci_low < row.fraction < row.ci_high
     assert row.never_flipped == pytest.approx(2 / N) and (row.n, row.seeds) == (N, 2)
-    assert row.fraction_flipped == pytest.approx(own[: N - 2].mean())
+    assert row.fraction_flipped == pytest.approx(textrank[: N - 2].mean())
     none = each[each.salience == "none"].groupby("example").fraction.mean()
-    assert row.p_value == pytest.approx(rank_sum(own, none)) and row.p_value < 1e-6
+    assert row.p_value == pytest.approx(rank_sum(textrank, none)) and row.p_value < 1e-6
     assert row.published == 0.42 and row.model == "tiny"
     assert cell(table, dataset="sst", salience="chi2", attribution="attention").published == 0.49
     baseline = cell(table, dataset="semeval", salience="none", attribution="random")
@@ -79,8 +79,8 @@ def test_scores_as_released_stand_beside_the_defined_by_hand(values):
     examples = values.example.nunique()
     row = cell(table, dataset="sst", attribution="attention")
     none = values[(values.salience == "none") & (values.dataset == "sst")]
-    own = none[none.attribution == "attention"]
-    assert row.defined == pytest.approx(own.fraction.mean())
+    attention = none[none.attribution == "attention"]
+    assert row.defined == pytest.approx(attention.fraction.mean())
     odd = sum(example % 2 for example in range(examples)) / examples
     assert row.difference == pytest.approx(0.1 * odd) and row.ci_low <= row.difference <= row.ci_high
     assert (
@@ -97,11 +97,11 @@ def test_a_salience_is_tested_on_the_seeds_that_both_have(values):
     some = values[(values.definition == "paper") | (values.seed == 0)]
     row = cell(tables.decision_flip(some), dataset="sst", definition="released", attribution="attention")
     first = values[(values.seed == 0) & (values.dataset == "sst") & (values.attribution == "attention")]
-    own, none = (
+    textrank, none = (
         first[(first.salience == s) & (first.definition == d)].fraction
         for s, d in (("textrank", "released"), ("none", "paper"))
     )
-    assert row.seeds == 1 and row.p_value == pytest.approx(rank_sum(own, none))
+    assert row.seeds == 1 and row.p_value == pytest.approx(rank_sum(textrank, none))
 
 
 def test_fresh_by_hand(records):
@@ -125,18 +125,18 @@ def test_fresh_by_hand(records):
 
 def test_parts_of_speech_are_compared_with_the_baseline():
     table = tables.pos(pd.concat([tags(*unit) for unit in UNITS]))
-    own = table[table.attribution == "attention"]
-    row = cell(own, dataset="sst", salience="textrank", definition="paper", tag="ADJ")
+    attention = table[table.attribution == "attention"]
+    row = cell(attention, dataset="sst", salience="textrank", definition="paper", tag="ADJ")
     assert (row.importance, row.difference, row.seeds) == (pytest.approx(1.55), pytest.approx(0.5), 2)
     assert row.tokens == 30 and (table.difference[table.salience == "none"] == 0).all()
 
 
 def test_every_lambda_is_listed_and_a_choice_at_the_edge_is_marked(records):
     table = tables.lambdas(records)
-    own = table[(table.dataset == "sst") & (table.salience == "textrank") & (table.definition == "paper")]
-    assert sorted(own.weight) == [1e-4, 1e-3, 1e-3, 1e-2] and own.groupby("seed").chosen.sum().eq(1).all()
-    assert (own.flip_fraction[own.chosen] == 0.4).all() and (own.attention_kl[own.chosen] == 0.7).all()
-    assert (own.published == 1e-3).all() and own.edge.equals(own.chosen)  # of two, each is an end
+    rows = table[(table.dataset == "sst") & (table.salience == "textrank") & (table.definition == "paper")]
+    assert sorted(rows.weight) == [1e-4, 1e-3, 1e-3, 1e-2] and rows.groupby("seed").chosen.sum().eq(1).all()
+    assert (rows.flip_fraction[rows.chosen] == 0.4).all() and (rows.attention_kl[rows.chosen] == 0.7).all()
+    assert (rows.published == 1e-3).all() and rows.edge.equals(rows.chosen)  # of two, each is an end
     assert not table.edge[table.salience == "none"].any()
     middle = {"split": "validation", "input": "text", "salience": "textrank", "definition": "paper", "n": 8}
     middle |= {"metric": "flip_fraction", "value": 0.7, "weight": 1.0, "chosen": False}
@@ -169,8 +169,8 @@ def test_shown_marks_what_is_significantly_better(values, records):
     wide = tables.as_printed(
         table[table.definition == "paper"], "fraction", ["salience", "attribution"], ["dataset"], "lower"
     ).set_index(["salience", "attribution"])
-    found = cell(table, dataset="sst", salience="textrank", definition="paper", attribution="attention")
-    assert wide.sst["textrank", "attention"] == f"{found.fraction:.2f}† (0.42)"
+    row = cell(table, dataset="sst", salience="textrank", definition="paper", attribution="attention")
+    assert wide.sst["textrank", "attention"] == f"{row.fraction:.2f}† (0.42)"
     assert "†" not in wide.sst["uniform", "attention"] + wide.sst["none", "attention"]  # the former is worse
     fresh = tables.fresh(records).query("definition == 'paper' and unit == 'word pieces'")
     wide = tables.as_printed(fresh, "macro_f1", ["dataset"], ["thresholder", "salience"], "higher")

@@ -57,8 +57,8 @@ def test_values_are_those_by_hand(made):
 def test_intervals_have_a_width_and_three_units(made):
     table, listed = made
     for frame in (table, listed):
-        known = frame[frame.ci_low.notna()]
-        assert len(known) and (known.ci_high - known.ci_low > 1e-6).all()
+        rows = frame[frame.ci_low.notna()]
+        assert len(rows) and (rows.ci_high - rows.ci_low > 1e-6).all()
     assert (table.n_units[table.ci_low.notna()] >= 3).all()
     everywhere = table[table.claim.str.contains("every data set") & (table.verdict == "holds")]
     assert (everywhere.failing_cases == "").all()
@@ -68,11 +68,11 @@ def test_published_are_of_our_attributions_and_never_beside_generated_corpora(va
     made = main_of(RECORDS, values)
     assert made.published.isna().all()  # "topics" is generated
     table = main_of(RECORDS[:1], values[values.dataset == "sst"])
-    own = table[(table.baseline == "normal") & (table.definition == "paper")].set_index("claim")
+    normal = table[(table.baseline == "normal") & (table.definition == "paper")].set_index("claim")
     cells = papers.published("soft_metrics", "table_6")
     cells = cells[(cells.dataset == "sst") & cells.attribution.isin(["attention", "deeplift"])]
     mean = cells.groupby("metric").value.mean()
-    row = own.loc["Soft-NC above NC on average"]
+    row = normal.loc["Soft-NC above NC on average"]
     assert row.published == pytest.approx(mean["Soft-NC"] - mean["NC"]) and row.published_cases == "sst"
     assert table[table.baseline == "matched"].published.isna().all()
 
@@ -99,10 +99,10 @@ def test_a_measured_option_is_a_row_of_choices(values):
     changed = changed.assign(raw=changed.raw - (changed.baseline == ""))
     both = pd.concat([values, changed], ignore_index=True)
     table, listed = with_choices(claims, RECORDS, both, "small", choices=["probability"])
-    own = listed[(listed.claim == "Soft-NC above NC on average") & (listed.definition == "paper")]
-    own = own[own.baseline == "normal"].set_index("option")
+    options = listed[(listed.claim == "Soft-NC above NC on average") & (listed.definition == "paper")]
+    options = options[options.baseline == "normal"].set_index("option")
     hard = (8 / 10 + 1) / 2  # wins of attention and of deeplift on the first ten texts
-    assert own.value["rank"] == pytest.approx(0 - hard)
+    assert options.value["rank"] == pytest.approx(0 - hard)
     row = table[(table.claim == "Soft-NC above NC on average") & (table.definition == "paper")]
     assert (row.verdict.iloc[0], row.depends_on.iloc[0]) == ("depends", "probability")
     released = listed[listed.definition == "released"]

@@ -32,11 +32,11 @@ def measured():
     def scores(some, definition):
         return pd.DataFrame(explain(some, some.target, definition), index=some.example)
 
-    own = {"paper": scores(texts, "paper"), "released": scores(texts[texts.varied], "released")}
+    scored = {"paper": scores(texts, "paper"), "released": scores(texts[texts.varied], "released")}
     settings = dict(ratios=(0.2, 0.5), curve_ratios=(0.8,), soft_draws=4, random_draws=1, seed=1)
     perturbed = ("bernoulli", "gaussian_scores", "attention")
     planned = plans(["paper", "released"], 2, (0.5, 1), perturbations=perturbed, **settings)
-    return measure(classifier, texts, own, planned, explain, (0.5, 1)), texts
+    return measure(classifier, texts, scored, planned, explain, (0.5, 1)), texts
 
 
 def test_every_option_of_the_card_that_needs_passes_is_measured(measured):
@@ -61,13 +61,13 @@ def test_only_varied_texts_have_more_than_the_main_setting(measured):
 
 def test_options_change_what_they_name_and_nothing_else(measured):
     values, _ = measured
-    own = values[
+    rows = values[
         (values.definition == "paper") & values.varied & values.perturbation.isin(["hard", "bernoulli"])
     ]
-    own = own[
-        (own.draws == own.groupby("perturbation").draws.transform("max")) & (own.ratio != np.float32(0.8))
+    rows = rows[
+        (rows.draws == rows.groupby("perturbation").draws.transform("max")) & (rows.ratio != np.float32(0.8))
     ]
-    mean = own.groupby(["option", *KEYS]).raw.mean()
+    mean = rows.groupby(["option", *KEYS]).raw.mean()
     main, absolute, released = mean[""], mean["absolute"], mean["released"]
     same = main.xs("attention", level="attribution")  # is not negative, and as released
     for other in (absolute, released):
@@ -96,15 +96,15 @@ def test_hard_metrics_of_options_are_means_over_the_ratios(measured):
 
 
 @pytest.mark.parametrize(
-    ("definitions", "varied", "told"),
+    ("definitions", "varied", "message"),
     [
         ([], 1, "definitions=.. leaves"),
         (["paper"], -1, "varied_examples=-1"),
         (["old"], 1, "'old' is unknown"),
     ],
 )
-def test_wrong_plans_are_refused(definitions, varied, told):
-    refused(told, plans, definitions, varied)
+def test_wrong_plans_are_refused(definitions, varied, message):
+    refused(message, plans, definitions, varied)
 
 
 @pytest.mark.parametrize("variance", [0, -0.5, float("nan"), float("inf")])

@@ -15,12 +15,10 @@ def test_definitions_ties_and_draws(values, diagnostic):
     both = cell(sensitivity.definitions(values, diagnostic), dataset="sst", metric="NC", baseline="normal")
     assert both["released - paper"] == 0 and both.published == pytest.approx((0.349 + 0.413) / 2)
     draws = sensitivity.soft_draws(values)
-    where = dict(dataset="sst", baseline="normal")
-    assert [cell(draws, metric="NC", draws=n, **where).value for n in (1, DRAWS)] == pytest.approx(
-        [11 / N] * 2
-    )
-    assert cell(draws, metric="Soft-NC", draws=DRAWS, **where).value == pytest.approx(18 / N)
-    assert cell(draws, metric="Soft-NC", draws=1, **where).value == 0
+    key = dict(dataset="sst", baseline="normal")
+    assert [cell(draws, metric="NC", draws=n, **key).value for n in (1, DRAWS)] == pytest.approx([11 / N] * 2)
+    assert cell(draws, metric="Soft-NC", draws=DRAWS, **key).value == pytest.approx(18 / N)
+    assert cell(draws, metric="Soft-NC", draws=1, **key).value == 0
 
 
 def test_other_perturbations_are_compared_on_the_varied_texts():

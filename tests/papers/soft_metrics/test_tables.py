@@ -34,13 +34,13 @@ def test_diagnosticity_is_the_share_of_wins(diagnostic):
 
 
 def test_published_values_stand_where_the_paper_has_them(diagnostic):
-    where = dict(metric="Soft-NC", attribution="deeplift", definition="paper", ties="strict")
-    assert cell(diagnostic, dataset="sst", baseline="normal", **where).published == 0.562
-    assert np.isnan(cell(diagnostic, dataset="sst", baseline="matched", **where).published)
+    key = dict(metric="Soft-NC", attribution="deeplift", definition="paper", ties="strict")
+    assert cell(diagnostic, dataset="sst", baseline="normal", **key).published == 0.562
+    assert np.isnan(cell(diagnostic, dataset="sst", baseline="matched", **key).published)
     # a generated corpus has none, not that of the data set which it imitates
-    assert np.isnan(cell(diagnostic, dataset="topics", baseline="normal", **where).published)
+    assert np.isnan(cell(diagnostic, dataset="topics", baseline="normal", **key).published)
     other = tables.diagnosticity(tables.preferences(tables.aopc(unit("imdb"))))
-    assert np.isnan(cell(other, dataset="imdb", baseline="normal", **where).published)
+    assert np.isnan(cell(other, dataset="imdb", baseline="normal", **key).published)
 
 
 def test_seeds_are_averaged_per_example():
@@ -99,20 +99,20 @@ def test_other_perturbations_are_metrics_of_their_own():
 
 def test_averages_are_tables_2_and_3(diagnostic, preferred):
     by_attribution = tables.averages(diagnostic, preferred, "attribution")
-    where = dict(definition="paper", baseline="normal", metric="NC")
-    assert cell(by_attribution, attribution="deeplift", **where).value == pytest.approx(0.6)
-    average = cell(by_attribution, attribution="average", **where)
+    key = dict(definition="paper", baseline="normal", metric="NC")
+    assert cell(by_attribution, attribution="deeplift", **key).value == pytest.approx(0.6)
+    average = cell(by_attribution, attribution="average", **key)
     assert (average.value, average.sd) == pytest.approx((0.5, 0.1))  # of 0.4 and 0.6
     assert np.isnan(average.published)  # other data sets and attributions than the paper's
-    soft = cell(by_attribution, attribution="average", **{**where, "metric": "Soft-NC"})
+    soft = cell(by_attribution, attribution="average", **{**key, "metric": "Soft-NC"})
     assert soft.p_examples < 0.01
     assert soft.star == ""  # 4 cells against 4 cannot reach p < .01
     by_dataset = tables.averages(diagnostic, preferred, "dataset")
-    assert cell(by_dataset, dataset="topics", **where).value == pytest.approx(0.5)
-    shown = tables.averages_as_printed(by_dataset, "dataset").set_index("metric")
-    assert list(shown.index) == ["NC", "Soft-NC", "NS", "Soft-NS"]
-    assert shown.loc["NC", "sst"] == "0.500"
-    assert shown.loc["NC", "average"] == "0.500 ± 0.000"
+    assert cell(by_dataset, dataset="topics", **key).value == pytest.approx(0.5)
+    printed = tables.averages_as_printed(by_dataset, "dataset").set_index("metric")
+    assert list(printed.index) == ["NC", "Soft-NC", "NS", "Soft-NS"]
+    assert printed.loc["NC", "sst"] == "0.500"
+    assert printed.loc["NC", "average"] == "0.500 ± 0.000"
 
 
 @pytest.mark.parametrize(("by", "table"), [("attribution", "table_2"), ("dataset", "table_3")])
@@ -126,8 +126,8 @@ def test_averages_of_the_published_cells_are_the_published_averages(by, table):
     assert ((averaged.star != "") == (averaged.published_star != "")).all()
     lower = averaged[averaged.star == tables.LOWER]
     assert lower[["metric", by]].to_numpy().tolist() == ([["Soft-NC", "multirc"]] if by == "dataset" else [])
-    shown = tables.averages_as_printed(averaged, by).set_index("metric")
-    assert shown.loc["Soft-NC", "average"] == "0.529* ± " + (
+    printed = tables.averages_as_printed(averaged, by).set_index("metric")
+    assert printed.loc["Soft-NC", "average"] == "0.529* ± " + (
         "0.017 (0.529*)" if by == "attribution" else "0.111 (0.529*)"
     )
     fewer = cells[cells[by] != cells[by].iloc[0]]
@@ -140,25 +140,25 @@ def test_a_star_needs_five_cells_against_five():
     parts = [unit(f"task{i}") for i in range(5)]
     preferred = tables.preferences(tables.aopc(pd.concat(parts, ignore_index=True)))
     table = tables.averages(tables.diagnosticity(preferred), preferred, "attribution")
-    where = dict(definition="paper", baseline="normal", metric="Soft-NC")
-    row = cell(table, attribution="deeplift", **where)
+    key = dict(definition="paper", baseline="normal", metric="Soft-NC")
+    row = cell(table, attribution="deeplift", **key)
     assert row.star == "*"
     preferred = preferred.assign(strict=1 - preferred.strict)
     diagnostic = tables.diagnosticity(preferred)
     lower = tables.averages(diagnostic, preferred, "attribution")
-    assert cell(lower, attribution="deeplift", **where).star == "†"  # no reader takes it for a higher one
+    assert cell(lower, attribution="deeplift", **key).star == "†"  # no reader takes it for a higher one
 
 
 def test_tables_by_ratio(values):
     faith = tables.faithfulness_by_ratio(values)
     assert set(faith.attribution) == {"attention", "deeplift", "random"}
-    where = dict(dataset="sst", definition="paper", metric="NS", attribution="random")
-    row = cell(faith, ratio=0.05, **where)
+    key = dict(dataset="sst", definition="paper", metric="NS", attribution="random")
+    row = cell(faith, ratio=0.05, **key)
     assert row.value == pytest.approx(0.4) and np.isnan([row.ci_low, row.ci_high]).all()  # all are equal
-    assert cell(faith, ratio=0.3, **where).value == 1  # of 50.5, clipped
+    assert cell(faith, ratio=0.3, **key).value == 1  # of 50.5, clipped
     by_ratio = tables.diagnosticity_by_ratio(tables.preferences(tables.at_ratios(values)))
-    where = dict(dataset="sst", definition="paper", baseline="normal")
-    assert cell(by_ratio, metric="NC", ratio=0.2, **where).value == pytest.approx(10 / N)
+    key = dict(dataset="sst", definition="paper", baseline="normal")
+    assert cell(by_ratio, metric="NC", ratio=0.2, **key).value == pytest.approx(10 / N)
     soft = by_ratio[(by_ratio.metric == "Soft-NC") & (by_ratio.baseline == "normal")]
     assert soft.ratio.isna().all() and soft.value.tolist() == pytest.approx([18 / N] * 2)
 
@@ -211,9 +211,9 @@ def test_performance_and_excluded():
 
 def test_performance_as_printed():
     table = tables.performance([record("sst", "tiny", 0, 0.9), record("imdb", "tiny", 0, 1.0)])
-    shown = tables.performance_as_printed(table).set_index("dataset")
-    assert shown.loc["sst", "test"].endswith(" (1821)") and "(" not in shown.loc["imdb", "test"]
-    assert shown.loc["sst", "F1"].endswith(" (90.4 ± 0.5)") and "(" not in shown.loc["imdb", "F1"]
+    printed = tables.performance_as_printed(table).set_index("dataset")
+    assert printed.loc["sst", "test"].endswith(" (1821)") and "(" not in printed.loc["imdb", "test"]
+    assert printed.loc["sst", "F1"].endswith(" (90.4 ± 0.5)") and "(" not in printed.loc["imdb", "F1"]
 
 
 def test_a_preference_over_several_random_draws_is_the_share_of_them():

@@ -53,8 +53,8 @@ def test_a_model_that_reads_has_no_certificate():
     model, encodings, operators = studied("attention")
     inputs = model._inputs
     model._inputs = lambda batch, *rest: {**inputs(batch, *rest), "attention_mask": batch.present.long()}
-    told = "reads unread tokens: erasing them with zero, mask, pad, resample"
-    refused(told, certificate, model, encodings, TARGETS, operators, error=AssertionError)
+    message = "reads unread tokens: erasing them with zero, mask, pad, resample"
+    refused(message, certificate, model, encodings, TARGETS, operators, error=AssertionError)
     with torch.enable_grad():
         assert largest_gradient(model, encodings, TARGETS) > 0
 

@@ -22,10 +22,10 @@ def evidence(mechanism, words):
     a, b = (set(words) & set(planted.CLASSES[c]) for c in (0, 1))
     if mechanism == "xor":
         pairs = [(planted.FIRST[i], planted.SECOND[j], i == j) for i in range(2) for j in range(2)]
-        found = [equal for one, other, equal in pairs if one in words and other in words]
-        return TOTAL * found.count(True), TOTAL * found.count(False)
+        equals = [equal for one, other, equal in pairs if one in words and other in words]
+        return TOTAL * equals.count(True), TOTAL * equals.count(False)
     if mechanism == "ordered_pair":
-        places = {w: [i for i, found in enumerate(words) if found == w] for w in planted.PAIR}
+        places = {w: [i for i, word in enumerate(words) if word == w] for w in planted.PAIR}
         one, other = (places[w] for w in planted.PAIR)
         return TOTAL * any(i < j for i in one for j in other), TOTAL * any(j < i for i in one for j in other)
     return TOTAL * bool(a), TOTAL * bool(b)
@@ -41,8 +41,8 @@ def test_every_text_of_up_to_four_words_follows_the_rule(mechanism):
     texts = [words for n in range(1, 5) for words in product(WORDS[mechanism], repeat=n)]
     model = compiled(mechanism, [" ".join(WORDS[mechanism])])
     encodings = model.encode([" ".join(words) for words in texts])
-    found = forward.probabilities(model, [forward.unchanged(e) for e in encodings])
-    np.testing.assert_allclose(found, [probabilities(mechanism, words) for words in texts], atol=1e-6)
+    predicted = forward.probabilities(model, [forward.unchanged(e) for e in encodings])
+    np.testing.assert_allclose(predicted, [probabilities(mechanism, words) for words in texts], atol=1e-6)
 
 
 @pytest.mark.parametrize("mechanism", WORDS)
@@ -71,12 +71,12 @@ def test_leaving_a_word_out_finds_the_evidence():
     model = compiled("one_word", [r["text"] for r in rows])
     encodings = model.encode([r["text"] for r in rows])
     targets = [r["label"] for r in rows]
-    found = attribute(model, encodings, targets, ["leave_one_out", "attention", "gradient_l2"])
-    for row, e, scores in zip(rows, encodings, found["leave_one_out"], strict=True):
+    by_method = attribute(model, encodings, targets, ["leave_one_out", "attention", "gradient_l2"])
+    for row, e, scores in zip(rows, encodings, by_method["leave_one_out"], strict=True):
         of_words = [scores[e.words == i].sum() for i in row["evidence"]]
         np.testing.assert_allclose(of_words, [TOTAL], atol=1e-3)
         assert np.abs(scores[~np.isin(e.words, row["evidence"])]).max() < 1e-3
-    assert all(np.isfinite(s).all() for name in found for s in found[name])
+    assert all(np.isfinite(s).all() for name in by_method for s in by_method[name])
 
 
 def test_what_cannot_be_compiled_is_told():

@@ -18,7 +18,7 @@ def test_no_mechanism_and_no_operator_are_all_of_them():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ({"task": "snli"}, "snli"),
         ({"mechanisms": ("copies",)}, "copies"),
@@ -29,8 +29,8 @@ def test_no_mechanism_and_no_operator_are_all_of_them():
         ({"sharpness": -1.0}, "sharpness=-1.0 must be above 0"),
     ],
 )
-def test_what_is_wrong_is_one_line(wrong, told):
-    with pytest.raises(ValueError, match=told):
+def test_what_is_wrong_is_one_line(wrong, message):
+    with pytest.raises(ValueError, match=message):
         Unit(**{"task": "planted", "model": "tiny-bert", "seed": 0} | wrong)
 
 
@@ -39,13 +39,13 @@ def test_a_unit_scores_its_texts_with_its_sharpness():
     splits = texts(mechanism, 1)
     every = [row["text"] for rows in splits.values() for row in rows]
     model = PlantedModel(mechanism, 1, compiled("redundant", every), splits, 1.0, 0.95)
-    found = {}
+    tables = {}
     for sharpness in (1.0, 0.25):
         unit = Unit("planted", "tiny-bert", 1, ("redundant",), sharpness=sharpness, operators=("mask",),
                     examples=2, draws=1)  # fmt: skip
         gate = unit.gate("redundant", model)
         assert (gate["accuracy"], gate["refused"], gate["sharpness"]) == (1.0, "", sharpness)
         prepared = unit.prepared(model)
-        found[sharpness] = unit.rows(prepared)(0, 2)
-    rows = [table[table.metric == "aopc_sufficiency"] for table in found.values()]
+        tables[sharpness] = unit.rows(prepared)(0, 2)
+    rows = [table[table.metric == "aopc_sufficiency"] for table in tables.values()]
     assert np.mean(rows[1].p) < np.mean(rows[0].p) and len(rows[0]) == len(rows[1]) > 0

@@ -118,8 +118,8 @@ def make(tmp_path, endpoint):
 
 def test_an_endpoint_is_asked_once(make, endpoint, tmp_path):
     judge = make()
-    found = judge([QUESTION, ("Rome",), QUESTION])
-    assert found == [["France", "Spain", "Italy", "Peru", "Chad"]] * 3
+    answers = judge([QUESTION, ("Rome",), QUESTION])
+    assert answers == [["France", "Spain", "Italy", "Peru", "Chad"]] * 3
     assert len(endpoint.requests) == judge.asked == 2
     path, key, asked = next(r for r in endpoint.requests if "Paris" in r[2]["messages"][0]["content"])
     assert path == "/v1/chat/completions" and key == f"Bearer {SECRET}"
@@ -128,16 +128,16 @@ def test_an_endpoint_is_asked_once(make, endpoint, tmp_path):
     counted = {"questions": 3, "different": 2, "without_answer": 0, "refused": 0}
     assert judge.counts == counted | {"tokens_in": 60, "tokens_out": 20}
     again = make()
-    assert again([QUESTION, ("Rome",)]) == found[:2] and again([QUESTION]) == found[:1]
+    assert again([QUESTION, ("Rome",)]) == answers[:2] and again([QUESTION]) == answers[:1]
     assert len(endpoint.requests) == 2 and again.asked == 0
     assert again.counts["tokens_in"] == 60  # of what was bought, whenever that was
     assert len(list((tmp_path / "answers").iterdir())) == 2
 
 
 def test_a_rerun_needs_no_key(make, endpoint, monkeypatch):
-    found = make()([QUESTION])
+    answers = make()([QUESTION])
     monkeypatch.delenv(judges.KEY)
-    assert make()([QUESTION]) == found
+    assert make()([QUESTION]) == answers
     refused("judge-1 needs a key: set OPENAI_API_KEY", make(), [QUESTION, ("new",)], error=JudgeError)
 
 
@@ -148,7 +148,7 @@ def test_what_passes_is_tried_again(make, endpoint, wrong):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ("429", "too many requests, or no credit is left"),
         ("500", r"fails \(500\): try again later"),
@@ -165,11 +165,11 @@ def test_what_passes_is_tried_again(make, endpoint, wrong):
         ("400", r"refuses the request \(400, .*key is \*\*\*.*\): check model, template, tokens, tokens_n"),
     ],
 )
-def test_what_stays_wrong_is_one_line_without_the_key(make, endpoint, wrong, told, caplog, monkeypatch):
+def test_what_stays_wrong_is_one_line_without_the_key(make, endpoint, wrong, message, caplog, monkeypatch):
     monkeypatch.setenv(judges.URL, f"http://user:pass@127.0.0.1:{endpoint.server_port}/v1")
     endpoint.script = [wrong] * 9
     caplog.set_level(logging.DEBUG)
-    with pytest.raises(JudgeError, match=told) as caught:
+    with pytest.raises(JudgeError, match=message) as caught:
         make()([QUESTION])
     line = str(caught.value)
     assert "judge-1 at 127.0.0.1" in line and "\n" not in line
@@ -236,8 +236,8 @@ def test_a_reply_without_a_word_is_never_stored(make, endpoint, tmp_path, wrong)
 @pytest.mark.parametrize("reason", ["length", "LENGTH", "model_length", "max_tokens", "MAX_TOKENS"])
 def test_an_answer_that_was_cut_is_never_stored_however_it_is_told(make, endpoint, tmp_path, reason):
     endpoint.script = [{"finish_reason": reason}]
-    told = "was cut at 200 tokens before its answer ended: raise tokens"
-    refused(told, make(), [QUESTION], error=JudgeError)
+    message = "was cut at 200 tokens before its answer ended: raise tokens"
+    refused(message, make(), [QUESTION], error=JudgeError)
     assert not list((tmp_path / "answers").glob("*")) and len(endpoint.requests) == 1
     assert make()([QUESTION])[0][0] == "France"  # asked again
     (path,) = (tmp_path / "answers").iterdir()
@@ -247,8 +247,8 @@ def test_an_answer_that_was_cut_is_never_stored_however_it_is_told(make, endpoin
 
 def test_an_answer_that_ended_early_is_asked_again_and_never_stored(make, endpoint, tmp_path):
     endpoint.script = [{"finish_reason": "error"}] * 3
-    told = r"gave 3 answers that are errors or ended .* \(finish_reason error\)"
-    refused(told, make(), [QUESTION], error=JudgeError)
+    message = r"gave 3 answers that are errors or ended .* \(finish_reason error\)"
+    refused(message, make(), [QUESTION], error=JudgeError)
     assert not list((tmp_path / "answers").glob("*")) and len(endpoint.requests) == 3
     endpoint.script = [{"finish_reason": "abort", "content": "Fr"}]
     assert make()([QUESTION])[0][0] == "France" and len(endpoint.requests) == 5
@@ -296,7 +296,7 @@ def test_parts_of_an_answer_and_usage_as_text_are_read(make, endpoint):
 
 
 @pytest.mark.parametrize(
-    ("url", "shown"),
+    ("url", "address"),
     [
         ("localhost:39155/v1", "localhost:39155/v1"), ("127.0.0.1:39155", "127.0.0.1:39155"),
         ("http://localhost:port/v1", "http://localhost:port/v1"), ("http://[::1", "http://[::1"),
@@ -305,11 +305,11 @@ def test_parts_of_an_answer_and_usage_as_text_are_read(make, endpoint):
         ("user:pass@host:8000", "***@host:8000"),
     ],
 )  # fmt: skip
-def test_what_is_no_address_is_told_when_the_judge_is_made(make, monkeypatch, url, shown):
+def test_what_is_no_address_is_told_when_the_judge_is_made(make, monkeypatch, url, address):
     monkeypatch.setenv(judges.URL, url)
     with pytest.raises(ValueError) as caught:
         make()
-    assert str(caught.value) == f"OPENAI_BASE_URL={shown!r} is no address: write http://host:port/v1"
+    assert str(caught.value) == f"OPENAI_BASE_URL={address!r} is no address: write http://host:port/v1"
     assert caught.value.__context__ is None
 
 
@@ -324,8 +324,8 @@ def test_a_key_that_no_header_can_hold_is_refused_without_its_value(make, endpoi
     monkeypatch.setenv(judges.KEY, key)
     with pytest.raises(JudgeError) as caught:
         make()([QUESTION])
-    told = "OPENAI_API_KEY holds blanks, line ends or letters beyond ASCII: set the key alone"
-    assert str(caught.value) == told and not endpoint.requests
+    message = "OPENAI_API_KEY holds blanks, line ends or letters beyond ASCII: set the key alone"
+    assert str(caught.value) == message and not endpoint.requests
 
 
 @pytest.mark.parametrize("name", ["", " ", None, 5])
@@ -399,9 +399,9 @@ def test_the_key_is_nowhere(make, endpoint, tmp_path, monkeypatch):
 
 def test_the_cost_is_known_beforehand(make, endpoint):
     judge = make(prices=(1.0, 2.0), tokens=100, template="x" * 27 + "{text}")
-    told = judge.cost([("abc",), ("abc",), ("def",)])
+    cost = judge.cost([("abc",), ("abc",), ("def",)])
     line = "judge-1 at 127.0.0.1: at most 2 questions to ask, 0 known; about 20 tokens in, 200 out; $0.00"
-    assert told == line and not endpoint.requests
+    assert cost == line and not endpoint.requests
     judge([("abc",)])
     assert "at most 1 questions to ask, 1 known" in judge.cost([("abc",), ("def",)])
     judge([("def",)])
@@ -414,7 +414,7 @@ def test_a_client_that_is_not_installed(make, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("settings", "message"),
     [
         (dict(timeout=0), "timeout=0 must be above 0"),
         (dict(per_minute=0), "per_minute=0 must be above 0"),
@@ -433,9 +433,9 @@ def test_a_client_that_is_not_installed(make, monkeypatch):
         (dict(prices=(1, "x")), "prices='x' must be at least 0, and finite"),
     ],
 )
-def test_settings_are_checked(tmp_path, given, told):
-    for check in (judges.check_settings, lambda **given: EndpointJudge("judge-1", tmp_path, **given)):
-        refused(told, check, **given)
+def test_settings_are_checked(tmp_path, settings, message):
+    for check in (judges.check_settings, lambda **settings: EndpointJudge("judge-1", tmp_path, **settings)):
+        refused(message, check, **settings)
 
 
 def settings_of(kind):
@@ -460,7 +460,7 @@ def heard(monkeypatch):
     """A language model, and the texts that it is given to encode."""
     model, texts = tiny.causal(), []
     encode = model.encode
-    monkeypatch.setattr(model, "encode", lambda given: texts.extend(given) or encode(given))
+    monkeypatch.setattr(model, "encode", lambda batch: texts.extend(batch) or encode(batch))
     return model, texts
 
 
@@ -468,9 +468,9 @@ def test_a_local_model_gives_its_likeliest_continuations():
     model = tiny.causal("llama", seed=3)
     judge = LocalJudge(model, tokens=3)
     questions = [("the", "plot"), ("boring",), ("a", "long", "film"), ("the", "plot")]
-    found = judge(questions)
-    assert judge.asked == 3 and judge.counts["questions"] == 4 and found[0] == found[3]
-    for question, answers in zip(questions, found, strict=True):
+    replies = judge(questions)
+    assert judge.asked == 3 and judge.counts["questions"] == 4 and replies[0] == replies[3]
+    for question, answers in zip(questions, replies, strict=True):
         (prompt,) = model.encode([" ".join(question)])
         first = np.argsort(-next_token(model, prompt.ids))[:5]
         assert len(answers) == 5
@@ -514,8 +514,8 @@ def test_an_interrupted_local_judge_asks_on_from_its_kept_answers(tmp_path, monk
 @pytest.mark.parametrize("content", ['{"a": ["b"', "[1]", "", '{"a": 5}', '{"a": "b"}'])
 def test_a_damaged_file_of_a_local_judge_is_told(tmp_path, content):
     (file := tmp_path / "judge.json").write_text(content)
-    told = f"{file} is damaged: delete it, and tiny-llama is asked"
-    refused(told, LocalJudge, tiny.causal(), file=file, error=JudgeError)
+    message = f"{file} is damaged: delete it, and tiny-llama is asked"
+    refused(message, LocalJudge, tiny.causal(), file=file, error=JudgeError)
 
 
 def test_a_local_judge_is_asked_as_the_template_has_it(heard):
@@ -602,10 +602,10 @@ def test_the_page_has_every_setting_with_its_range_and_defaults():
 
 def test_the_pages_example_and_its_cost_line_fit(tmp_path, monkeypatch):
     monkeypatch.delenv(judges.URL, raising=False)
-    (given,) = re.findall(r"^judge_settings = (\[.+\])$", PAGE, re.MULTILINE)
-    options = judge_options(json.loads(given), "api:some-model")
+    (text,) = re.findall(r"^judge_settings = (\[.+\])$", PAGE, re.MULTILINE)
+    options = judge_options(json.loads(text), "api:some-model")
     line = EndpointJudge("some-model", tmp_path, **options).cost([QUESTION])
-    (shown,) = re.findall(r"^some-model at .+$", PAGE, re.MULTILINE)
+    (printed,) = re.findall(r"^some-model at .+$", PAGE, re.MULTILINE)
     number = re.compile(r"\d[\d,.]*\d|\d")
-    assert number.sub("0", shown) == number.sub("0", line)
+    assert number.sub("0", printed) == number.sub("0", line)
     assert {judges.KEY, judges.URL} <= set(re.findall(r"export (\w+)", PAGE))

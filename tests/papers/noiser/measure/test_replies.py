@@ -57,14 +57,14 @@ def test_a_completion_that_ended_early_is_none(reason):
 
 
 @pytest.mark.parametrize(
-    "given",
+    "fields",
     [
         dict(reason="refusal"), dict(text=None, reason="content_filter"), dict(text=None, refusal="No."),
         dict(text="N/A"),
     ],
 )  # fmt: skip
-def test_a_refusal_is_one_however_it_is_told(given):
-    assert completion_values(completion(**given))[0]["refused"] is True
+def test_a_refusal_is_one_however_it_is_told(fields):
+    assert completion_values(completion(**fields))[0]["refused"] is True
 
 
 def test_parts_of_a_text_are_joined_and_what_holds_no_answer_is_none():

