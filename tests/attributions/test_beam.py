@@ -78,14 +78,14 @@ def test_a_wide_beam_finds_the_best_order(tokens, seed):
         return sum(losses["".join(sorted(order[:n]))] for n in range(1, tokens + 1))
 
     areas = [area(order) for order in permutations(words)]
-    found = {}
+    by_size = {}
     for size in (1, 20):  # 20 = the sets of 3 out of 6
         (row,) = ranks(model, encodings, size)
         assert sorted(row) == list(range(1, tokens + 1))
-        found[size] = area([words[i] for i in np.argsort(row)[::-1]])
-    assert found[20] == pytest.approx(max(areas), abs=1e-5) and found[1] <= found[20] + 1e-5
+        by_size[size] = area([words[i] for i in np.argsort(row)[::-1]])
+    assert by_size[20] == pytest.approx(max(areas), abs=1e-5) and by_size[1] <= by_size[20] + 1e-5
     if tokens == 6:
-        assert found[20] > np.median(areas) + 0.5
+        assert by_size[20] > np.median(areas) + 0.5
 
 
 def test_beam_search_explains_the_probability_of_a_language_model():

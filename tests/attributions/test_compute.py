@@ -115,10 +115,10 @@ def test_scores_that_are_not_finite_are_told(classifier, name):
 
 
 def test_a_function_with_settings_gets_those_of_the_user_alone(classifier):
-    given = {}
+    seen = {}
 
     def mine(model, batch, target, **settings):
-        given.update(settings)
+        seen.update(settings)
         return {"mine": batch.maskable * 1.0}
 
     attributions.register("mine", signed=True, family="gradient", label="mine", cost="tokens")(mine)
@@ -126,7 +126,7 @@ def test_a_function_with_settings_gets_those_of_the_user_alone(classifier):
         attribute(classifier, classifier.encode(["the plot was great"]), [1], ["mine"], steps=9)
     finally:
         attributions.unregister("mine")
-    assert given == {"steps": 9}
+    assert seen == {"steps": 9}
 
 
 def test_a_function_that_leaves_the_model_in_training_changes_no_other(classifier):

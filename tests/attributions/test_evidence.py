@@ -23,19 +23,19 @@ def case():
     training.fine_tune(classifier, encoded, epochs=6, batch_size=32, learning_rate=2e-3)
     performance = training.evaluate(classifier, *encoded["test"])
     evidence = [
-        np.isin(e.words, found)
-        for e, found in zip(encoded["test"][0][:TEXTS], data.splits["test"]["evidence"][:TEXTS], strict=True)
+        np.isin(e.words, words)
+        for e, words in zip(encoded["test"][0][:TEXTS], data.splits["test"]["evidence"][:TEXTS], strict=True)
     ]
     return classifier, encoded["test"][0][:TEXTS], performance, evidence
 
 
 def precision(scores, encodings, evidence):
     """The share of evidence among the |evidence| highest maskable tokens, mean over texts."""
-    found = []
+    shares = []
     for s, encoding, true in zip(scores, encodings, evidence, strict=True):
         order = np.argsort(-np.where(encoding.maskable, s, -np.inf), kind="stable")
-        found.append(true[order[: true.sum()]].mean())
-    return np.mean(found)
+        shares.append(true[order[: true.sum()]].mean())
+    return np.mean(shares)
 
 
 def test_the_model_reads_the_corpus(case):

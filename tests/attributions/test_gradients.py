@@ -95,8 +95,8 @@ def test_of_a_pair_the_path_may_be_that_of_the_text_alone(classifier):
             stays[np.flatnonzero(encoding.maskable)[-1] + 2 :] = True  # behind the separator of `text`
         base[0, stays] = embeddings[0, stays]
         path = dict(n_steps=60, method="riemann_middle", return_convergence_delta=True)
-        given = batch.present.long(), batch.types
-        theirs, left_out = explainer.attribute(embeddings, base, int(target), given, **path)
+        extra = batch.present.long(), batch.types
+        theirs, left_out = explainer.attribute(embeddings, base, int(target), extra, **path)
         assert gap([ours[i]], [theirs[0].sum(-1).numpy() * encoding.maskable]) < 1e-5
         assert notes["completeness_gap"][i] == pytest.approx(left_out.abs().item(), abs=1e-5)
         assert (gap([ours[i]], [whole[name][i]]) > 1e-4) == (i >= 2)
@@ -254,12 +254,12 @@ def test_sequential_integrated_gradients_give_each_token_a_path_of_its_own(class
     explainer = captum.attr.IntegratedGradients(Logits(classifier.model))
     for encoding, target, scores in zip(encodings, targets, ours[name], strict=True):
         batch = classifier.collate([encoding])
-        embeddings, given = classifier.embed(batch.ids).detach(), (batch.present.long(), batch.types)
+        embeddings, extra = classifier.embed(batch.ids).detach(), (batch.present.long(), batch.types)
         for i in np.flatnonzero(encoding.maskable):
             without = embeddings.clone()
             without[0, i] = vector(classifier, "token")
             path = dict(n_steps=5, method="riemann_middle")
-            theirs = explainer.attribute(embeddings, without, int(target), given, **path)
+            theirs = explainer.attribute(embeddings, without, int(target), extra, **path)
             assert scores[i] == pytest.approx(theirs[0, i].sum().item(), abs=1e-5)
     assert gap(ours[f"{name}_abs"], [np.abs(row) for row in ours[name]]) == 0
 
@@ -313,10 +313,10 @@ def test_points_of_a_path_share_passes(monkeypatch):
     encodings = classifier.encode(tiny.TEXTS)
     computed = classifier.logits
 
-    def logits(batch, **given):
+    def logits(batch, **more):
         if torch.is_grad_enabled():
             rows.append(tuple(batch.ids.shape))
-        return computed(batch, **given)
+        return computed(batch, **more)
 
     monkeypatch.setattr(classifier, "logits", logits)
     attribute(classifier, encodings[:1], [0], ["integrated_gradients"], steps=20)

@@ -22,9 +22,9 @@ def captums(model, algorithm, encoding, target, token=None, **settings):
     ids = torch.tensor(encoding.ids)[None]
     embeddings = model.embed(ids).detach()
     base = 0 * embeddings if token is None else model.embed(torch.full_like(ids, token)).detach()
-    given = {} if algorithm is captum.attr.InputXGradient else {"baselines": base}
+    start = {} if algorithm is captum.attr.InputXGradient else {"baselines": base}
     scores = algorithm(Probability(model.model, target)).attribute(
-        embeddings.requires_grad_(), **given, **settings
+        embeddings.requires_grad_(), **start, **settings
     )
     return np.where(encoding.maskable, scores.sum(-1)[0].detach().numpy(), 0)
 
@@ -103,7 +103,7 @@ def test_sequential_integrated_gradients_need_no_prefix(model, budget, monkeypat
     monkeypatch.setattr(
         model,
         "logits",
-        lambda batch, **given: (lengths.append(batch.ids.shape[1]), computed(batch, **given))[1],
+        lambda batch, **more: (lengths.append(batch.ids.shape[1]), computed(batch, **more))[1],
     )
     name = "sequential_integrated_gradients"
     ours = attribute(model, encodings, targets, [name], steps=3)[name]

@@ -117,7 +117,7 @@ def test_flip_scales_of_a_linear_model_are_known_in_closed_form():
     targets = [int(z.argmax()) for z in logits]
     scores, notes = explained(model, encodings, targets, bounding="k_max_per_token", noise=1)
     at_k_min, others = explained(model, encodings, targets, noise=1)
-    found = []
+    scales = []
     for e, z, a, k_i, k_min, s in zip(
         encodings, logits, targets, notes["k_per_token"], others["k"], at_k_min, strict=True
     ):
@@ -127,11 +127,11 @@ def test_flip_scales_of_a_linear_model_are_known_in_closed_form():
         crossing = np.where((crossing > 0) & np.isfinite(crossing), crossing, np.inf).min(1)
         expected = np.minimum(np.floor(crossing * 1024) / 1024, LAST)
         assert k_i.tolist() == expected.tolist() and k_min == expected.min()
-        found += expected.tolist()
+        scales += expected.tolist()
         for i in range(4):
             noised = np.exp(z + weights[i] * k_min * n)
             assert s[i] == pytest.approx(np.exp(z[a]) / np.exp(z).sum() - noised[a] / noised.sum(), abs=1e-6)
-    assert len(set(found)) > 6 and LAST in found  # many flip, some do not
+    assert len(set(scales)) > 6 and LAST in scales  # many flip, some do not
 
 
 def test_boundings_that_search_for_nothing_are_numbers():
@@ -185,7 +185,7 @@ def test_k_min_is_the_minimum_of_the_full_search_and_needs_less(kind, monkeypatc
     encodings, targets = prompts(model, 50)
     passes, logits = [], model.logits
     monkeypatch.setattr(
-        model, "logits", lambda batch, **given: (passes.append(batch.ids.numel()), logits(batch, **given))[1]
+        model, "logits", lambda batch, **more: (passes.append(batch.ids.numel()), logits(batch, **more))[1]
     )
     _, full = explained(model, encodings, targets, bounding="k_max", noise=4)
     needed = sum(passes)
@@ -203,31 +203,31 @@ def test_boundings_that_share_a_cache_search_once(kind, monkeypatch):
     encodings, targets = prompts(model, 6)
     tests, whole = [], noiser.Noised.__call__
 
-    def counting(self, where, scale):
-        tests.append(int(where.sum()))
-        return whole(self, where, scale)
+    def counting(self, places, scale):
+        tests.append(int(places.sum()))
+        return whole(self, places, scale)
 
     monkeypatch.setattr(noiser.Noised, "__call__", counting)
     cache, each, alone = forward.Cache(), {}, {}
     for bounding in ("k_max", "k_max_per_token", "k_min"):
         tests.clear()
-        found = explained(model, encodings, targets, bounding=bounding, cache=cache)
-        each[bounding] = (*found, sum(tests))
+        pair = explained(model, encodings, targets, bounding=bounding, cache=cache)
+        each[bounding] = (*pair, sum(tests))
         alone[bounding] = explained(model, encodings, targets, bounding=bounding)
     tokens = sum(int(e.maskable.sum()) for e in encodings)
     assert each["k_max"][2] > 10 * tokens and each["k_max_per_token"][2] == 0 and each["k_min"][2] <= tokens
     for bounding, (scores, notes, _) in each.items():
         np.testing.assert_array_equal(notes["flipped"], alone[bounding][1]["flipped"])
-        for own, single in zip(scores, alone[bounding][0], strict=True):
-            np.testing.assert_allclose(own, single, atol=1e-6)
+        for row, single in zip(scores, alone[bounding][0], strict=True):
+            np.testing.assert_allclose(row, single, atol=1e-6)
     np.testing.assert_array_equal(each["k_min"][1]["k"], alone["k_min"][1]["k"])
     fewer = [replace(e, maskable=e.maskable & (np.arange(len(e.ids)) % 2 == 0)) for e in encodings]
     for bounding in ("k_max", "k_min", "k_max_per_token"):  # the search for all tokens serves for some
         tests.clear()
-        found = explained(model, fewer, targets, bounding=bounding, cache=cache)
+        pair = explained(model, fewer, targets, bounding=bounding, cache=cache)
         assert sum(tests) <= tokens
-        for own, single in zip(found[0], explained(model, fewer, targets, bounding=bounding)[0], strict=True):
-            np.testing.assert_allclose(own, single, atol=1e-6)
+        for row, single in zip(pair[0], explained(model, fewer, targets, bounding=bounding)[0], strict=True):
+            np.testing.assert_allclose(row, single, atol=1e-6)
     other = explained(model, encodings, targets, bounding="k_max", cache=cache, seed=1)
     assert any(np.abs(a - b).max() > 0 for a, b in zip(other[0], each["k_max"][0], strict=True))
 
@@ -252,10 +252,10 @@ def test_scores_do_not_depend_on_the_batch_or_the_memory(definition, monkeypatch
     assert all((a == b).all() for a, b in zip(together, again, strict=True))
     logits = model.logits
 
-    def small(batch, **given):
+    def small(batch, **more):
         if len(batch.ids) > 3:
             raise torch.OutOfMemoryError("full")
-        return logits(batch, **given)
+        return logits(batch, **more)
 
     monkeypatch.setattr(model, "logits", small)
     monkeypatch.setitem(batching.TOKEN_BUDGET, "cpu", 60)
@@ -306,9 +306,9 @@ def test_the_release_on_stories(most, some):
         cases = [case for case in golden if str(case["norm"]) == theirs][:n]
         encodings = model.encode([case["prompt"] for case in cases])
         batch, target = model.collate(encodings), torch.tensor([case["answer_id"] for case in cases])
-        found = releases_inseq.noiser_of_the_release(model, batch, target, norm=norm)
-        assert len(cases) == n and found["k"].tolist() == [case["k_min"] for case in cases]
-        for case, e, scores in zip(cases, encodings, found["noiser"].numpy(), strict=True):
+        released = releases_inseq.noiser_of_the_release(model, batch, target, norm=norm)
+        assert len(cases) == n and released["k"].tolist() == [case["k_min"] for case in cases]
+        for case, e, scores in zip(cases, encodings, released["noiser"].numpy(), strict=True):
             assert e.ids.tolist() == case["input_ids"]
             expected = np.array(case["normalised_scores"])
             # A sum near 0 magnifies the rounding of every loss, and its own.
@@ -355,10 +355,10 @@ def test_broken_weights_are_told():
 
 
 def test_progress_adds_up(monkeypatch):
-    model, told = tiny.causal("llama"), []
+    model, shares = tiny.causal("llama"), []
     encodings, targets = prompts(model, 3)
     batch, target = model.collate(encodings), torch.tensor(targets)
     for function in (noiser.noiser, releases_inseq.noiser_of_the_release):
-        function(model, batch, target, noise=2, progress=told.append)
-        assert sum(told) == pytest.approx(1)
-        told.clear()
+        function(model, batch, target, noise=2, progress=shares.append)
+        assert sum(shares) == pytest.approx(1)
+        shares.clear()

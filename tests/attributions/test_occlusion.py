@@ -229,6 +229,6 @@ def test_a_token_that_the_tokenizer_lacks_is_told(four):
 def test_deleting_all_of_a_prompt_is_told():
     model = tiny.causal()
     bare = [model.encode(["plot"])[0].at(slice(1, None))]  # without [CLS]
-    told = "removal='delete' would leave an empty input .all 1 tokens"
-    refused(told, attribute, model, bare, [3], BOTH, removal="delete")
+    message = "removal='delete' would leave an empty input .all 1 tokens"
+    refused(message, attribute, model, bare, [3], BOTH, removal="delete")
     assert attribute(model, bare, [3], BOTH)["leave_one_out"][0][0] != 0

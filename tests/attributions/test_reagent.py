@@ -20,22 +20,22 @@ def p_of(model, ids):
 
 
 def by_a_loop(model, encoding, target, probes, rounds, seed):
-    draw, own = generator(encoding, seed), np.flatnonzero(encoding.maskable)
+    draw, places = generator(encoding, seed), np.flatnonzero(encoding.maskable)
     clean, fillers = p_of(model, encoding.ids)[target], reagent.vocabulary(model)
-    scores, live = draw.random((probes, len(own))), list(range(probes))
+    scores, live = draw.random((probes, len(places))), list(range(probes))
     for _ in range(rounds):
-        where = [draw.random(len(own)) < 0.3 for _ in live]
-        for probe, at in zip(live, where, strict=True):
-            ids, new = encoding.ids.copy(), draw.choice(fillers, len(own))
-            ids[own[at]] = new[at]
+        masks = [draw.random(len(places)) < 0.3 for _ in live]
+        for probe, at in zip(live, masks, strict=True):
+            ids, new = encoding.ids.copy(), draw.choice(fillers, len(places))
+            ids[places[at]] = new[at]
             drop = clean - p_of(model, ids)[target]
             odds = np.log((1 + drop) / (1 - drop))
             scores[probe] += np.where(at, odds, -odds)
         still = []
         for probe in live:
-            ids, new = encoding.ids.copy(), draw.choice(fillers, len(own))
-            lowest = np.argsort(-scores[probe], kind="stable")[min(5, -(-len(own) // 2)) :]
-            ids[own[lowest]] = new[lowest]
+            ids, new = encoding.ids.copy(), draw.choice(fillers, len(places))
+            lowest = np.argsort(-scores[probe], kind="stable")[min(5, -(-len(places) // 2)) :]
+            ids[places[lowest]] = new[lowest]
             p = p_of(model, ids)
             if target not in np.argsort(-p)[:3]:
                 still.append(probe)
@@ -52,10 +52,10 @@ def test_scores_are_those_of_a_plain_loop(kind):
     encodings = model.encode(tiny.PROMPTS)
     targets = [int(p_of(model, e.ids).argmax()) for e in encodings]
     targets[-1] = int(p_of(model, encodings[-1].ids).argsort()[-9])  # one that need not return
-    given = {"probes": 3, "rounds": 4, "seed": 5}
-    scores = attribute(model, encodings, targets, ["reagent"], notes=notes, **given)["reagent"]
+    settings = {"probes": 3, "rounds": 4, "seed": 5}
+    scores = attribute(model, encodings, targets, ["reagent"], notes=notes, **settings)["reagent"]
     for encoding, target, ours, ended in zip(encodings, targets, scores, notes["ended"], strict=True):
-        loop, done = by_a_loop(model, encoding, target, **given)
+        loop, done = by_a_loop(model, encoding, target, **settings)
         assert ours[encoding.maskable] == pytest.approx(loop, abs=1e-5) and ended == done
         assert ours.sum() == pytest.approx(1) and not ours[~encoding.maskable].any()
 
@@ -65,11 +65,11 @@ def test_a_round_is_that_of_inseq():
     model = tiny.causal("llama")
     (encoding,) = model.encode(["she liked the ending"])
     ids, target = torch.tensor(encoding.ids)[None], 4
-    where = torch.zeros(ids.shape, dtype=torch.bool)
-    where[0, [1, 2]] = True
-    other = torch.where(where, 7, ids)
+    mask = torch.zeros(ids.shape, dtype=torch.bool)
+    mask[0, [1, 2]] = True
+    other = torch.where(mask, 7, ids)
     evaluator = core.DeltaProbImportanceScoreEvaluator(
-        model.model, model.tokenizer, lambda _: (other, where), None, 1
+        model.model, model.tokenizer, lambda _: (other, mask), None, 1
     )
     before = torch.zeros(ids.shape)
     clean, moved = (p_of(model, x)[target] for x in (encoding.ids, other[0].numpy()))
@@ -77,7 +77,7 @@ def test_a_round_is_that_of_inseq():
         theirs = evaluator.update_importance_score(
             before, ids, torch.tensor([target]), torch.tensor([[clean]])
         )
-    ours = reagent.step(where[0].numpy(), clean - moved)
+    ours = reagent.step(mask[0].numpy(), clean - moved)
     assert ours == pytest.approx(theirs[0].numpy(), abs=1e-5) and abs(ours).max() > 1e-4
 
 
@@ -87,10 +87,10 @@ def test_the_tokens_that_are_kept():
 
 
 def test_a_step_stays_finite():
-    where = np.array([True, False])
-    assert reagent.step(where, 1.0) == pytest.approx([np.log((1 - 1e-6) / 1e-6), -np.log((1 - 1e-6) / 1e-6)])
-    assert reagent.step(where, 0.0) == pytest.approx([0, 0])
-    assert reagent.step(where, 0.5) == pytest.approx([np.log(3), -np.log(3)])  # .75 to .25
+    mask = np.array([True, False])
+    assert reagent.step(mask, 1.0) == pytest.approx([np.log((1 - 1e-6) / 1e-6), -np.log((1 - 1e-6) / 1e-6)])
+    assert reagent.step(mask, 0.0) == pytest.approx([0, 0])
+    assert reagent.step(mask, 0.5) == pytest.approx([np.log(3), -np.log(3)])  # .75 to .25
 
 
 def test_the_one_token_that_decides_is_found(monkeypatch):
@@ -109,17 +109,17 @@ def test_the_one_token_that_decides_is_found(monkeypatch):
     monkeypatch.setattr(reagent, "probabilities", answers)
     batch = SimpleNamespace(encodings=[encoding], ids=torch.tensor(encoding.ids)[None])
     monkeypatch.setattr(reagent, "padded", lambda rows, _: torch.tensor(np.array(rows)))
-    found = reagent.reagent(model, batch, torch.tensor([target]), probes=40, rounds=60)
-    assert found["reagent"][0].argmax() == 2 and found["ended"][0] == 1
+    result = reagent.reagent(model, batch, torch.tensor([target]), probes=40, rounds=60)
+    assert result["reagent"][0].argmax() == 2 and result["ended"][0] == 1
 
 
 def test_replacements_are_words_of_the_vocabulary():
     model = tiny.classifier("bert")
-    known = reagent.vocabulary(model)
-    assert not set(known) & set(model.tokenizer.all_special_ids)
-    assert len(known) + len(set(model.tokenizer.all_special_ids)) == len(model.tokenizer)
+    words = reagent.vocabulary(model)
+    assert not set(words) & set(model.tokenizer.all_special_ids)
+    assert len(words) + len(set(model.tokenizer.all_special_ids)) == len(model.tokenizer)
     (encoding,) = model.encode(["the plot was great"])
-    where = np.array([True, False, False, True])
-    variant = reagent.filled(encoding, where, np.array([9, 9, 9, 8]))
+    mask = np.array([True, False, False, True])
+    variant = reagent.filled(encoding, mask, np.array([9, 9, 9, 8]))
     assert list(variant.encoding.ids[1:5]) == [9, *encoding.ids[2:4], 8] and variant.start == 1
-    assert reagent.filled(encoding, ~where & where, where) == forward.unchanged(encoding)
+    assert reagent.filled(encoding, ~mask & mask, mask) == forward.unchanged(encoding)

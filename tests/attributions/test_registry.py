@@ -63,26 +63,26 @@ def test_what_is_not_registered_has_a_look_and_nothing_is_claimed_of_it():
 
 def test_what_is_wrong_is_told_at_registration():
     """The other mistakes are rows of tests/bad_input.txt."""
-    given = {"signed": False, "family": "gradient", "occlusion": 1}
+    settings = {"signed": False, "family": "gradient", "occlusion": 1}
     with pytest.raises(ValueError, match="occlusion=1 must be True or False"):
-        attributions.register("mine", **given)(lambda model, batch, target: {})
+        attributions.register("mine", **settings)(lambda model, batch, target: {})
     assert "mine" not in attributions.names()
 
 
 def test_a_method_that_returns_another_name_or_shape_is_told():
     model = tiny.classifier()
     encodings, targets = tiny.examples(model)
-    for found, told in (
+    for scores, message in (
         ({"other": None}, "its function returns 'other' and not the name that it is registered by"),
         ({"mine": [0.5]}, "returns shape .1,. for a batch of .*: give one score a token"),
     ):
-        returned = {name: torch.tensor(value or []) for name, value in found.items()}
+        returned = {name: torch.tensor(value or []) for name, value in scores.items()}
 
         @attributions.register("mine", signed=False, family="gradient", cost="none")
         def mine(model, batch, target, returned=returned):
             return returned
 
         try:
-            refused(told, attribute, model, encodings, targets, ["mine"])
+            refused(message, attribute, model, encodings, targets, ["mine"])
         finally:
             attributions.unregister("mine")

@@ -35,10 +35,10 @@ def examples(classifier):
 
 def inputs(classifier, encoding):
     """What the Hugging Face model takes, ids and not embeddings."""
-    given = {"input_ids": torch.tensor(encoding.ids)[None]}
+    fields = {"input_ids": torch.tensor(encoding.ids)[None]}
     if classifier.model.config.model_type == "bert":
-        given["token_type_ids"] = torch.tensor(encoding.types)[None]
-    return given
+        fields["token_type_ids"] = torch.tensor(encoding.types)[None]
+    return fields
 
 
 # As the releases go about it ----------------------------------------------------------------------
@@ -155,9 +155,9 @@ def late_points(classifier, encoding, target, steps, base, scaled):
     for k in range(1, steps + 1):
         leaf = words.clone().requires_grad_()
         path = torch.where(torch.tensor(scaled)[:, None], base + k / steps * (leaf - base), leaf)
-        given = inputs(classifier, encoding)
-        del given["input_ids"]
-        y = classifier.model(inputs_embeds=path, **given).logits[0, target]
+        fields = inputs(classifier, encoding)
+        del fields["input_ids"]
+        y = classifier.model(inputs_embeds=path, **fields).logits[0, target]
         total += torch.autograd.grad(y, leaf)[0] / steps
     return (words * total).sum(-1)[0].numpy()
 

@@ -38,13 +38,13 @@ def test_noiser_takes_lengths_and_shares(causal, monkeypatch):
         monkeypatch.setattr(np.random, "uniform", lambda low, high, size, draws=draws: draws.reshape(size))
         path, places = captum.attr.IntegratedGradients(y), torch.arange(ids.shape[1])[:, None]
         without = [torch.where(places == j, unknown, words) for j in range(ids.shape[1])]
-        own = [path.attribute(words, start)[:, j] for j, start in enumerate(without)]
+        parts = [path.attribute(words, start)[:, j] for j, start in enumerate(without)]
         theirs = {
             "input_x_gradient": captum.attr.InputXGradient(y).attribute(words),
             "deeplift": captum.attr.DeepLift(y).attribute(words, unknown),
             "integrated_gradients": path.attribute(words, unknown),
             "gradient_shap": captum.attr.GradientShap(y).attribute(words, unknown),
-            "sequential_integrated_gradients": torch.stack(own, 1),
+            "sequential_integrated_gradients": torch.stack(parts, 1),
         }
         for name, attribution in theirs.items():
             lengths = attribution.detach()[0].norm(dim=-1)

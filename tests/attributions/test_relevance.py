@@ -97,9 +97,9 @@ def test_cp_lrp_adds_up_to_the_logit_where_no_layer_has_a_bias(kind):
             weight.data.zero_()
     batch, target = model.collate(encodings), torch.tensor(targets)
     logit = model.logits(batch).gather(1, target[:, None])[:, 0].detach()
-    found = relevance.relevance(model, batch, target)
-    assert torch.allclose(found["cp_lrp"].sum(1), logit, atol=1e-6) and logit.abs().max() > 1
-    assert (found["attn_lrp"].sum(1) - logit).abs().max() > 0.1  # softmax does not conserve
+    scores = relevance.relevance(model, batch, target)
+    assert torch.allclose(scores["cp_lrp"].sum(1), logit, atol=1e-6) and logit.abs().max() > 1
+    assert (scores["attn_lrp"].sum(1) - logit).abs().max() > 0.1  # softmax does not conserve
 
 
 @pytest.mark.parametrize("kind", [*CAUSAL, *ENCODERS])
@@ -138,5 +138,5 @@ WITHOUT_RULES = {
 @pytest.mark.parametrize("kind", WITHOUT_RULES)
 @pytest.mark.parametrize("name", NAMES)
 def test_layers_without_a_rule_are_told_before_any_work(kind, name):
-    told = "has layers without a rule of relevance propagation: leave out"
-    refused(told, attributions.check, [name], WITHOUT_RULES[kind]())
+    message = "has layers without a rule of relevance propagation: leave out"
+    refused(message, attributions.check, [name], WITHOUT_RULES[kind]())

@@ -25,14 +25,14 @@ def model(request):
 def test_units_end_where_they_should(model):
     (encoding,) = model.encode([TEXT])
     inside = encoding.maskable
-    found = {
+    by_unit = {
         unit: segments(encoding, TEXT, unit)[inside] for unit in ("passage", "sentence", "word", "token")
     }
     # "unlikely" is three tokens, "film" and all others one
-    assert found["passage"].tolist() == [0] * 9 + [1] * 9
-    assert found["sentence"].tolist() == [0] * 5 + [1] * 4 + [2] * 6 + [3] * 3
-    assert found["word"].tolist() == [*range(9), 9, 10, 11, 11, 11, 12, 13, 14, 15]
-    assert found["token"].tolist() == list(range(18))
+    assert by_unit["passage"].tolist() == [0] * 9 + [1] * 9
+    assert by_unit["sentence"].tolist() == [0] * 5 + [1] * 4 + [2] * 6 + [3] * 3
+    assert by_unit["word"].tolist() == [*range(9), 9, 10, 11, 11, 11, 12, 13, 14, 15]
+    assert by_unit["token"].tolist() == list(range(18))
     assert (segments(encoding, TEXT, "word")[~inside] == -1).all()
 
 
@@ -69,22 +69,22 @@ def test_a_segment_of_one_token_has_the_score_of_the_token(model, removal):
 def test_a_segment_is_removed_whole(model):
     (encoding,) = model.encode([TEXT])
     parts = segments(encoding, TEXT, "sentence")
-    (found,) = leave_one_out(model, [encoding], [1], [parts])
+    (scores,) = leave_one_out(model, [encoding], [1], [parts])
     variants = [forward.replaced(encoding, parts == n, model.mask_id) for n in range(4)]
     y = forward.target_values(model, [forward.unchanged(encoding), *variants], [1] * 5, model.explains)
-    assert found == pytest.approx({n: y[0] - y[n + 1] for n in range(4)}, abs=1e-9)
+    assert scores == pytest.approx({n: y[0] - y[n + 1] for n in range(4)}, abs=1e-9)
 
 
 def test_scores_of_segments_by_hand():
     """The classifier knows what each subset of four tokens is worth: a word is a token."""
     model, line = look_up(losing("abcd", 20, LOSSES)), text(A, A + 1, A + 2, A + 3)
     parts = np.array([-1, 0, 0, 1, 1, -1])
-    (found,) = leave_one_out(model, [line], [0], [parts])
-    assert found == {0: LOSSES.get("ab", 0), 1: LOSSES.get("cd", 0)} and any(found.values())
+    (scores,) = leave_one_out(model, [line], [0], [parts])
+    assert scores == {0: LOSSES.get("ab", 0), 1: LOSSES.get("cd", 0)} and any(scores.values())
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("wrong", "message"),
     [
         (dict(targets=["great"]), "target 'great' is no output: tiny-"),
         (dict(targets=[10**6]), "target 1000000 is no output: tiny-"),
@@ -97,21 +97,21 @@ def test_scores_of_segments_by_hand():
         (dict(removal="zero"), "removal='zero' is unknown: use 'mask', 'pad', 'delete'"),
     ],
 )
-def test_what_is_wrong_is_told_before_any_pass(model, monkeypatch, given, told):
+def test_what_is_wrong_is_told_before_any_pass(model, monkeypatch, wrong, message):
     encodings = model.encode([TEXT])
     right = {"targets": [1], "parts": [segments(encodings[0], TEXT, "word")]}
     monkeypatch.setattr(model, "logits", None)
-    refused(told, leave_one_out, model, encodings, **{**right, **given})
+    refused(message, leave_one_out, model, encodings, **{**right, **wrong})
 
 
 def test_fixed_words_belong_to_no_segment(model):
     (encoding,) = model.encode([TEXT])
     inside, fixed = encoding.maskable, [0, 1, 11]  # "unlikely", word 11, is three tokens
     for unit in ("passage", "sentence", "word", "token"):
-        found, without = segments(encoding, TEXT, unit, fixed), segments(encoding, TEXT, unit)
+        numbers, without = segments(encoding, TEXT, unit, fixed), segments(encoding, TEXT, unit)
         never = np.isin(encoding.words, fixed) & inside
-        assert never.sum() == 5 and (found[never] == -1).all()
-        assert (found[~never] == without[~never]).all()  # the others keep their numbers
+        assert never.sum() == 5 and (numbers[never] == -1).all()
+        assert (numbers[~never] == without[~never]).all()  # the others keep their numbers
 
 
 def test_a_token_of_a_fixed_word_and_another_is_told():
@@ -120,15 +120,15 @@ def test_a_token_of_a_fixed_word_and_another_is_told():
     )  # the first token is "a plot"
     assert segments(line, "a plot . long", "token", [0, 1]).tolist() == [-1, 1, 2]
     for unit in ("sentence", "token"):
-        told = "fixed: one token holds both 'a' and 'plot', and one of them is"
-        refused(told, segments, line, "a plot . long", unit, [0])
+        message = "fixed: one token holds both 'a' and 'plot', and one of them is"
+        refused(message, segments, line, "a plot . long", unit, [0])
 
 
 def test_sentences_end_at_wide_marks_that_no_blank_follows():
     model, text = tiny.classifier("roberta"), "很好。 不好！难看？ so good ."
     (encoding,) = model.encode([text])
-    found = segments(encoding, text, "sentence")
+    numbers = segments(encoding, text, "sentence")
     written = [text[slice(*span)].strip() for span in encoding.spans.tolist()]
-    assert "".join(written[np.flatnonzero(found == n)[-1]] for n in range(4)) == "。！？."
+    assert "".join(written[np.flatnonzero(numbers == n)[-1]] for n in range(4)) == "。！？."
     table = by_segment(model, [text], "sentence").sort_values("segment")
     assert table.words.tolist() == ["很好。", "不好！", "难看？", "so good ."]

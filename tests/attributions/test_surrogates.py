@@ -21,9 +21,9 @@ def seen(monkeypatch):
     """The variants that LIME evaluates."""
     variants, evaluate = [], forward.target_values
 
-    def recorded(model, given, *args, **settings):
-        variants.extend(given)
-        return evaluate(model, given, *args, **settings)
+    def recorded(model, inputs, *args, **settings):
+        variants.extend(inputs)
+        return evaluate(model, inputs, *args, **settings)
 
     monkeypatch.setattr(forward, "target_values", recorded)
     return variants
@@ -181,14 +181,14 @@ def test_lime_finds_the_token_that_is_copied():
 def test_batch_order_and_budget_do_not_change_scores(make, definition, monkeypatch):
     model = make()
     encodings, targets = model.encode(tiny.TEXTS), np.array([0, 1, 2, 1, 0])
-    given = {"samples": 25, **definition}
-    together = attribute(model, encodings, targets, ["lime"], **given)["lime"]
+    settings = {"samples": 25, **definition}
+    together = attribute(model, encodings, targets, ["lime"], **settings)["lime"]
     order = [3, 0, 4, 1, 2]
-    shuffled = attribute(model, [encodings[i] for i in order], targets[order], ["lime"], **given)["lime"]
+    shuffled = attribute(model, [encodings[i] for i in order], targets[order], ["lime"], **settings)["lime"]
     monkeypatch.setattr(surrogates, "VARIANTS", 50)  # two examples in one call of the engine
-    parts = attribute(model, encodings, targets, ["lime"], **given)["lime"]
+    parts = attribute(model, encodings, targets, ["lime"], **settings)["lime"]
     monkeypatch.setitem(batching.TOKEN_BUDGET, "cpu", 1)
-    alone = attribute(model, encodings, targets, ["lime"], **given)["lime"]
+    alone = attribute(model, encodings, targets, ["lime"], **settings)["lime"]
     for i in range(5):
         assert np.abs(together[i]).max() > 1e-5
         assert np.abs(together[i] - alone[i]).max() < 1e-5
@@ -244,5 +244,5 @@ def test_the_noiser_release_fits_the_embedding_entries(kind, monkeypatch):
 def test_a_text_that_would_be_empty_is_told():
     model = tiny.causal()
     bare = [model.encode(["a long plot"])[0].at(slice(1, None))]
-    told = "removal='delete' would leave an empty input .all 3 tok"
-    refused(told, attribute, model, bare, [3], ["lime"], removal="delete")
+    message = "removal='delete' would leave an empty input .all 3 tok"
+    refused(message, attribute, model, bare, [3], ["lime"], removal="delete")

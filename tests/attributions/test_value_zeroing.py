@@ -18,7 +18,7 @@ def loaded(kind):
 
 def by_a_loop(model, encoding):
     """C of BERT's layers, each value vector zeroed in the tensor that enters the weighted mean."""
-    network, ids, found = model.model, torch.tensor(encoding.ids)[None], []
+    network, ids, layers = model.model, torch.tensor(encoding.ids)[None], []
     network.set_attn_implementation("eager")
     with torch.no_grad():
         states = network.bert(ids, output_hidden_states=True).hidden_states
@@ -35,8 +35,8 @@ def by_a_loop(model, encoding):
                 rows.append(layer.output(layer.intermediate(attended), attended)[0].double().numpy())
             norms = [row / np.linalg.norm(row, axis=1, keepdims=True) for row in rows]
             moved = np.stack([1 - (norms[0] * other).sum(1) for other in norms[1:]], axis=1)
-            found.append(moved / moved.sum(1, keepdims=True))
-    return found
+            layers.append(moved / moved.sum(1, keepdims=True))
+    return layers
 
 
 def test_each_layer_is_that_of_a_plain_loop():
@@ -65,5 +65,5 @@ def test_rows_add_up_and_the_model_stays_as_it_was(kind):
 
 def test_gpt2_and_a_bilstm_are_told_before_any_work():
     for model in (tiny.causal("gpt2"), models.load("bilstm", tiny.LABELS, tiny.TEXTS)):
-        told = "has layers without a value projection, or a head that reads all positions: leave out"
-        refused(told, attributions.check, ["value_zeroing"], model)
+        message = "has layers without a value projection, or a head that reads all positions: leave out"
+        refused(message, attributions.check, ["value_zeroing"], model)

@@ -16,11 +16,11 @@ def limit(model, monkeypatch, tokens):
     """Make every pass of more than `tokens` padded tokens fail; returns the list of failed passes' sizes."""
     failed, logits = [], model.logits
 
-    def small(batch, **given):
+    def small(batch, **more):
         if batch.ids.numel() > tokens:
             failed.append(batch.ids.numel())
             raise torch.OutOfMemoryError("full")
-        return logits(batch, **given)
+        return logits(batch, **more)
 
     monkeypatch.setattr(model, "logits", small)
     return failed
@@ -156,17 +156,17 @@ def test_attention_weights_that_do_not_fit_are_halved_and_remembered_apart(kind,
     paper = "saloss" if kind == "classifier" else "noiser"
     names = ["attention", "scaled_attention" if kind == "classifier" else "attention_rollout"]
     encodings, targets = model.encode(tiny.PROMPTS), [0] * len(tiny.PROMPTS)
-    given = (encodings, targets, names, definition, paper)
-    whole = attribute(model, *given)
+    inputs = (encodings, targets, names, definition, paper)
+    whole = attribute(model, *inputs)
     longest = max(len(e.ids) for e in encodings)
     sizes = watched(model, monkeypatch, most=longest**2)
-    split = attribute(model, *given)
+    split = attribute(model, *inputs)
     for name in names:
         assert all(np.abs(a - b).max() < 1e-5 for a, b in zip(whole[name], split[name], strict=True))
     failed = sum(rows * n**2 > longest**2 for rows, n in sizes)
     assert failed and getattr(model, "tokens_that_fit", None) is None and model.pairs_that_fit
     sizes.clear()
-    attribute(model, *given)
+    attribute(model, *inputs)
     assert not any(rows * n**2 > longest**2 for rows, n in sizes)  # what fits is remembered
 
 

@@ -228,9 +228,9 @@ def test_calls_that_share_a_cache_compute_what_they_share_once(classifier, encod
     shared = np.array([v.key is not None for v in variants])
     assert (again[::-1] == first)[shared].all()
     assert np.abs(again[::-1] - first).max() < 1e-6
-    own = (~shared).sum()  # random ones are never shared, and meet in other batches now
-    assert sum(rows for rows, _ in sizes) == own < computed
-    assert cache.hits == 2 * len(variants) - computed - own
+    unshared = (~shared).sum()  # random ones are never shared, and meet in other batches now
+    assert sum(rows for rows, _ in sizes) == unshared < computed
+    assert cache.hits == 2 * len(variants) - computed - unshared
 
 
 def test_every_target_and_quantity_comes_from_the_same_pass(classifier, encodings, monkeypatch):

@@ -138,7 +138,7 @@ def test_the_engine_evaluates_every_operator(model):
 
 def test_logits_that_pass_their_settings_on_can_be_zeroed(model, monkeypatch):
     logits = model.logits
-    monkeypatch.setattr(model, "logits", lambda batch, **given: logits(batch, **given))
+    monkeypatch.setattr(model, "logits", lambda batch, **more: logits(batch, **more))
     assert Operator(model, "zero").name == "zero"
     monkeypatch.setattr(model, "logits", lambda batch: logits(batch))
     refused("gives no access to its embeddings", Operator, model, "zero")

@@ -39,7 +39,7 @@ class Known(Judge):
 
 def needs(*wanted, answers=(GOLD,)):
     """A judge that is right where all of these words are shown: more never hurt it."""
-    return Known(lambda given: list(answers) if set(wanted) <= set(given) else ["no"])
+    return Known(lambda kept: list(answers) if set(wanted) <= set(kept) else ["no"])
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ def encoded():
 
 
 def test_words_are_put_together_from_their_tokens(encoded):
-    shown, of_token = words(TEXT, encoded[0])
-    assert shown == TEXT.split() and of_token.tolist() == [0, 1, 2, 3, 3, 3, 4, 5, 6]
+    word_list, of_token = words(TEXT, encoded[0])
+    assert word_list == TEXT.split() and of_token.tolist() == [0, 1, 2, 3, 3, 3, 4, 5, 6]
 
 
 def test_a_token_may_span_a_blank():
@@ -65,8 +65,8 @@ def test_a_token_may_span_a_blank():
     words_of = PreTrainedTokenizerFast(tokenizer_object=built, unk_token="[UNK]")
     (encoding,) = CausalLM(tiny.causal().model, words_of, "spanning").encode(["— in new york we live"])
     assert encoding.ids.tolist() == [1, 2, 3, 4]
-    shown, of_token = words("— in new york we live", encoding)
-    assert shown == ["— in", "new york", "we", "live"] and of_token.tolist() == [0, 1, 2, 3]
+    word_list, of_token = words("— in new york we live", encoding)
+    assert word_list == ["— in", "new york", "we", "live"] and of_token.tolist() == [0, 1, 2, 3]
 
 
 def test_words_cut_off_at_the_end_are_not_shown():
@@ -85,13 +85,13 @@ def test_words_of_another_text_are_refused(encoded):
 def test_one_prompt_by_hand(encoded):
     """Words score .1 −.2 .3 .5 0 .05 −.05: half of seven is three, "the unlikely" and "she"."""
     judge = needs("she", "unlikely", answers=("No!", "Indeed", "yes"))
-    found = answerability([TEXT], [GOLD], encoded, {"a": [SCORES], "b": [-SCORES]}, judge)
-    assert list(found) == COLUMNS and judge.seen == ["she the unlikely", "liked ending lot"]
-    assert found.values.tolist() == [
+    table = answerability([TEXT], [GOLD], encoded, {"a": [SCORES], "b": [-SCORES]}, judge)
+    assert list(table) == COLUMNS and judge.seen == ["she the unlikely", "liked ending lot"]
+    assert table.values.tolist() == [
         [0, "a", 3, 2, pytest.approx(0.9 / 1.2)],
         [0, "b", 3, 0, pytest.approx(0.25 / 1.2)],
     ]
-    cells = {(r["metric"], r["attribution"], r["top"]): (r["value"], r["n"]) for r in rows(found, judge.name)}
+    cells = {(r["metric"], r["attribution"], r["top"]): (r["value"], r["n"]) for r in rows(table, judge.name)}
     assert cells == {
         ("rate", "a", 1): (0, 1), ("score_all", "a", 1): (0, 1), ("rate", "a", 5): (1, 1),
         ("score", "a", 5): (pytest.approx(0.75), 1), ("score_all", "a", 5): (pytest.approx(0.75), 1),
@@ -102,18 +102,18 @@ def test_one_prompt_by_hand(encoded):
 
 def test_the_release_adds_scores_up_and_minds_case(encoded):
     judge = needs("she", answers=("Indeed",))
-    found = answerability([TEXT], [GOLD], encoded, {"a": [4 * SCORES]}, judge, definition="released")
-    assert found.place[0] == 0 and found.mass[0] == pytest.approx(3.6)
+    table = answerability([TEXT], [GOLD], encoded, {"a": [4 * SCORES]}, judge, definition="released")
+    assert table.place[0] == 0 and table.mass[0] == pytest.approx(3.6)
 
 
 def test_scores_over_the_answered_and_over_all(encoded):
     """Two prompts, one answered: the paper's score is its mass, the release's half of it."""
     other = tiny.causal().encode(["the plot was boring"])[0]
     scores = {"a": [SCORES, np.array([0, 1.0, 0, 0, 0])]}
-    found = answerability(
+    table = answerability(
         [TEXT, "the plot was boring"], [GOLD, GOLD], [encoded[0], other], scores, needs("unlikely")
     )
-    cells = {r["metric"]: (r["value"], r["n"]) for r in rows(found, "known") if r["top"] == 1}
+    cells = {r["metric"]: (r["value"], r["n"]) for r in rows(table, "known") if r["top"] == 1}
     assert cells == {
         "rate": (0.5, 2),
         "score": (pytest.approx(0.75), 1),
@@ -121,17 +121,17 @@ def test_scores_over_the_answered_and_over_all(encoded):
     }
 
 
-@pytest.mark.parametrize(("share", "shown"), [(0.01, 1), (0.29, 2), (3 / 7, 3), (1.0, 7)])
-def test_how_many_words_are_shown(encoded, share, shown):
+@pytest.mark.parametrize(("share", "count"), [(0.01, 1), (0.29, 2), (3 / 7, 3), (1.0, 7)])
+def test_how_many_words_are_shown(encoded, share, count):
     judge = needs()
-    found = answerability([TEXT], [GOLD], encoded, {"a": [SCORES]}, judge, share=share)
-    assert found.shown[0] == shown == len(judge.seen[0].split())
+    table = answerability([TEXT], [GOLD], encoded, {"a": [SCORES]}, judge, share=share)
+    assert table.shown[0] == count == len(judge.seen[0].split())
 
 
 def test_a_prompt_of_one_word_and_scores_of_zero():
     model = tiny.causal()
-    found = answerability(["boring"], [GOLD], model.encode(["boring"]), {"a": [np.zeros(2)]}, needs())
-    assert found.values.tolist() == [[0, "a", 1, 1, 0.0]]
+    table = answerability(["boring"], [GOLD], model.encode(["boring"]), {"a": [np.zeros(2)]}, needs())
+    assert table.values.tolist() == [[0, "a", 1, 1, 0.0]]
 
 
 @pytest.mark.parametrize(
@@ -154,10 +154,10 @@ def test_the_fewest_words_by_hand(encoded):
 
     A bisection asks for 7, 3, 5, 4 words, and then for 6, between 5 and 7.
     """
-    found = minimum_top_k([TEXT], [GOLD], encoded, {"a": [SCORES]}, needs("a", "the"))
-    assert list(found) == MINIMUM
-    assert found.values.tolist() == [[0, "a", 4 / 7, 7, 5]]
-    assert minimum_rows(found, "known") == [
+    table = minimum_top_k([TEXT], [GOLD], encoded, {"a": [SCORES]}, needs("a", "the"))
+    assert list(table) == MINIMUM
+    assert table.values.tolist() == [[0, "a", 4 / 7, 7, 5]]
+    assert minimum_rows(table, "known") == [
         {"metric": "min_top_k", "attribution": "a", "top": 1, "judge": "known", "value": 4 / 7, "n": 1}
     ]
 
@@ -168,26 +168,26 @@ def test_bisection_finds_what_all_sizes_give_where_more_never_hurts():
     encodings = model.encode(texts)
     scores = {name: [generator.standard_normal(len(e.ids)) * e.maskable for e in encodings] for name in "ab"}
     wanted = [text.split()[len(text.split()) // 2] for text in texts]
-    answer = Known(lambda given: ["yes"] if set(given) & set(wanted) else ["no"])
-    found = minimum_top_k(texts, ["yes"] * 7, encodings, scores, answer)
-    for row in found.itertuples():
+    answer = Known(lambda kept: ["yes"] if set(kept) & set(wanted) else ["no"])
+    table = minimum_top_k(texts, ["yes"] * 7, encodings, scores, answer)
+    for row in table.itertuples():
         word_list, of_token = words(texts[row.example], encodings[row.example])
         s = scores[row.attribution][row.example][encodings[row.example].maskable]
         order = np.argsort(-np.bincount(of_token, s), kind="stable")
         least = 1 + min(place for place, word in enumerate(order) if word_list[word] in wanted)
         assert row.share == least / len(word_list)
-    assert found.calls[found.words >= 14].max() <= 9
+    assert table.calls[table.words >= 14].max() <= 9
 
 
 def test_where_more_words_hurt_every_step_is_taken(encoded):
     """Right with 7, 6, 4, 3, 2 and 1 words and wrong with 5: the first failure counts."""
-    judge = Known(lambda given: ["no"] if len(given) == 5 else [GOLD])
+    judge = Known(lambda kept: ["no"] if len(kept) == 5 else [GOLD])
     assert minimum_top_k([TEXT], [GOLD], encoded, {"a": [SCORES]}, judge).share[0] == 6 / 7
 
 
 def test_a_judge_that_fails_with_all_words_has_no_share(encoded):
-    found = minimum_top_k([TEXT], [GOLD], encoded, {"a": [SCORES]}, needs("absent"))
-    assert np.isnan(found.share[0]) and found.calls[0] == 1 and minimum_rows(found, "known") == []
+    table = minimum_top_k([TEXT], [GOLD], encoded, {"a": [SCORES]}, needs("absent"))
+    assert np.isnan(table.share[0]) and table.calls[0] == 1 and minimum_rows(table, "known") == []
 
 
 def test_top_five_is_easier_than_top_one(encoded):
@@ -210,8 +210,8 @@ def test_equal_questions_are_asked_once(encoded):
 def test_a_local_model_as_a_judge(encoded):
     """One that predicts the last word shown once more: the completion must be it."""
     judge = LocalJudge(tiny.copying_lm(back=0), tokens=1)
-    found = answerability([TEXT], ["the"], encoded, {"a": [SCORES * (np.arange(10) == 3)]}, judge, share=0.2)
-    assert found[["shown", "place", "mass"]].values.tolist() == [[1, 1, 1.0]]
+    table = answerability([TEXT], ["the"], encoded, {"a": [SCORES * (np.arange(10) == 3)]}, judge, share=0.2)
+    assert table[["shown", "place", "mass"]].values.tolist() == [[1, 1, 1.0]]
 
 
 def test_the_cost_is_told_first(encoded, capsys):
@@ -226,12 +226,12 @@ def test_all_that_is_asked_was_planned(encoded, capsys):
     judge, planned, certain = needs("she"), [], []
     judge.cost = lambda questions: planned.extend(questions) or "what it costs"
     judge.check_limit = certain.extend
-    given = {"": {"a": [SCORES]}, "turned": {"a": [-SCORES]}}
-    plan([TEXT], [GOLD], encoded, given, judge, share=0.5, others=[("she",)])
+    orders = {"": {"a": [SCORES]}, "turned": {"a": [-SCORES]}}
+    plan([TEXT], [GOLD], encoded, orders, judge, share=0.5, others=[("she",)])
     assert capsys.readouterr().out == "what it costs\n" and not judge.seen
     assert len(planned) == 15 and len(set(planned)) == 14  # both orders have the whole text
     assert sorted(map(len, certain)) == [1, 3, 3, 7, 7]
-    for scores in given.values():
+    for scores in orders.values():
         answerability([TEXT], [GOLD], encoded, scores, judge, share=0.5)
         minimum_top_k([TEXT], [GOLD], encoded, scores, judge)
     assert {tuple(prompt.split()) for prompt in judge.seen} <= set(planned)
@@ -248,7 +248,7 @@ def test_what_is_certain_to_pass_the_limit_is_not_begun(encoded, tmp_path, monke
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("wrong", "message"),
     [
         (dict(share=0), r"share=0 is outside \(0, 1\]"),
         (dict(definition="mine"), "definition='mine' is unknown"),
@@ -258,10 +258,10 @@ def test_what_is_certain_to_pass_the_limit_is_not_begun(encoded, tmp_path, monke
         (dict(scores={"a": [np.full(10, np.nan)]}), "NaN or infinite scores"),
     ],
 )
-def test_bad_input_is_one_clear_line(encoded, given, told):
+def test_bad_input_is_one_clear_line(encoded, wrong, message):
     judge = needs()
     right = dict(texts=[TEXT], golds=[GOLD], encodings=encoded, scores={"a": [SCORES]}, judge=judge)
-    refused(told, answerability, **right | given)
+    refused(message, answerability, **right | wrong)
     assert not judge.seen
 
 

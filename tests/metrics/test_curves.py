@@ -155,19 +155,19 @@ def test_curves_that_cannot_be_compared_are_told(change, words):
 def test_areas_and_intervals_are_those_of_the_release():
     cases = json.loads(GOLDEN.read_text())["cases"]
     for name, case in cases.items():
-        given, expected = case["inputs"], case["expected"]
-        x = np.array(given["ratios"]) / 100
-        p, b = given["importance"], given["random"]
+        inputs, expected = case["inputs"], case["expected"]
+        x = np.array(inputs["ratios"]) / 100
+        p, b = inputs["importance"], inputs["random"]
         for clip in (False, True):
-            found = racu(x, p, b, clip)
-            assert found == pytest.approx(expected[f"racu{'_clipped' * clip}_per_seed"], abs=1e-9), name
+            areas = racu(x, p, b, clip)
+            assert areas == pytest.approx(expected[f"racu{'_clipped' * clip}_per_seed"], abs=1e-9), name
         assert acu(x, p, b) == pytest.approx(expected["acu_per_seed"], abs=1e-9)
         frame = pd.DataFrame(
             [
                 {"case": name, "measure": measure, "seed": seed, "step": step, "value": value}
                 for measure, of_seeds in (("random", b), ("attention", p))
                 for seed, values in enumerate(of_seeds)
-                for step, value in zip(given["ratios"], values, strict=True)
+                for step, value in zip(inputs["ratios"], values, strict=True)
             ]
         )
         row = summary(frame, keys=["case"]).iloc[0]
@@ -177,10 +177,10 @@ def test_areas_and_intervals_are_those_of_the_release():
             ends = [bounds["lower"], bounds["upper"]]
             if ends[0] == ends[1]:  # the release prints equal values as an interval without width
                 ends = [np.nan, np.nan]
-            found = curves.over_seeds(values[area])
-            assert found == pytest.approx([bounds["mean"], *ends], abs=1e-9, nan_ok=True), (name, area)
-            told = [np.nan] * 3 if row.flat and area != "acu" else list(found)
-            assert [row[area], row[f"{area}_low"], row[f"{area}_high"]] == pytest.approx(told, nan_ok=True)
+            interval = curves.over_seeds(values[area])
+            assert interval == pytest.approx([bounds["mean"], *ends], abs=1e-9, nan_ok=True), (name, area)
+            wanted = [np.nan] * 3 if row.flat and area != "acu" else list(interval)
+            assert [row[area], row[f"{area}_low"], row[f"{area}_high"]] == pytest.approx(wanted, nan_ok=True)
         assert row.seeds == expected["n"] and (row.flat > 0) == (name == "clipped"), name
 
 

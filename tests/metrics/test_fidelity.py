@@ -12,7 +12,7 @@ TEXT = "the teacher saw the copper chair near the old station and the river"
 
 
 @pytest.fixture
-def known():
+def inputs():
     """A model that reads "copper" alone, the fifth of 13 words: inputs of one text."""
     model = compiled("one_word", [TEXT])
     return Inputs(model, model.encode([TEXT]), [0], seed=1)
@@ -32,27 +32,27 @@ def test_at_most_a_tenth_of_the_text_is_masked():
 
 
 @pytest.mark.parametrize(("place", "of"), [(0, (1, 4, 6)), (3, (np.inf, 4, 6)), (12, (np.inf,) * 3)])
-def test_ffid_plus_is_the_chance_that_the_evidence_is_masked(known, place, of):
+def test_ffid_plus_is_the_chance_that_the_evidence_is_masked(inputs, place, of):
     """One of the 1, 4 or 6 tokens at the top is masked: the evidence with probability 1 / number."""
-    fall = known.p_full - forward.probabilities(known.model, [forward.replaced(
-        known.encodings[0], np.arange(15) == 5, known.model.mask_id)])[:, 0]  # fmt: skip
+    fall = inputs.p_full - forward.probabilities(inputs.model, [forward.replaced(
+        inputs.encodings[0], np.arange(15) == 5, inputs.model.mask_id)])[:, 0]  # fmt: skip
     expected = np.mean([1 / n for n in of]) * fall[0]
-    (found,) = fidelity.f_fidelity_plus(known, scores_with(place), draws=2000)
-    assert found == pytest.approx(expected, abs=0.02)
+    (value,) = fidelity.f_fidelity_plus(inputs, scores_with(place), draws=2000)
+    assert value == pytest.approx(expected, abs=0.02)
     if not expected:
-        assert found == 0
+        assert value == 0
 
 
-def test_ffid_minus_falls_when_the_evidence_is_on_top(known):
-    best, worst = (fidelity.f_fidelity_minus(known, scores_with(place), draws=200)[0] for place in (0, 12))
+def test_ffid_minus_falls_when_the_evidence_is_on_top(inputs):
+    best, worst = (fidelity.f_fidelity_minus(inputs, scores_with(place), draws=200)[0] for place in (0, 12))
     assert best == 0 < worst == pytest.approx(np.mean([1 / 12, 1 / 9, 1 / 7]), abs=0.03)
 
 
-def test_draws_are_the_same_for_all_rankings_and_whatever_is_scored_beside(known):
-    assert np.ptp([fidelity.f_fidelity_plus(known, scores_with(2), 3) for _ in range(3)]) == 0
-    twice = Inputs(known.model, known.encodings * 2, [0, 0], seed=1)
+def test_draws_are_the_same_for_all_rankings_and_whatever_is_scored_beside(inputs):
+    assert np.ptp([fidelity.f_fidelity_plus(inputs, scores_with(2), 3) for _ in range(3)]) == 0
+    twice = Inputs(inputs.model, inputs.encodings * 2, [0, 0], seed=1)
     both = fidelity.f_fidelity_plus(twice, scores_with(2) + scores_with(5), 3)
-    assert both[0] == fidelity.f_fidelity_plus(known, scores_with(2), 3)[0]
+    assert both[0] == fidelity.f_fidelity_plus(inputs, scores_with(2), 3)[0]
 
 
 def test_a_text_of_one_token_has_no_value():

@@ -71,10 +71,10 @@ def test_steps_by_hand(n, step, expected):
 def test_steps_end_with_everything_and_are_no_longer_than_asked():
     for n in range(1, 200):
         for share in (0.05, 0.07, 0.1, 1 / 3):
-            found = steps(n, share)
-            assert found[-1] == n and (np.diff(found) > 0).all() and found[0] >= 1
-            assert len(found) <= min(n, np.ceil(round(1 / share, 9)))
-            assert np.diff(found, prepend=0).max() <= np.ceil(round(share * n, 9))
+            counts = steps(n, share)
+            assert counts[-1] == n and (np.diff(counts) > 0).all() and counts[0] >= 1
+            assert len(counts) <= min(n, np.ceil(round(1 / share, 9)))
+            assert np.diff(counts, prepend=0).max() <= np.ceil(round(share * n, 9))
 
 
 # By hand ------------------------------------------------------------------------------------------
@@ -191,10 +191,10 @@ def test_as_one_variant_at_a_time(model, removal, step):
     scores = scored(encodings)
     table = decision_flip(model, encodings, scores, step, removal)
     assert table.columns.tolist() == flip.COLUMNS and len(table) == 2 * len(encodings)
-    for name, given in scores.items():
+    for name, score in scores.items():
         for i, encoding in enumerate(encodings):
             row = one(table, name, i)
-            assert (row.fraction, row.flipped, row.removed) == brute(model, encoding, given[i], step, removal)
+            assert (row.fraction, row.flipped, row.removed) == brute(model, encoding, score[i], step, removal)
     assert table.fraction.between(0, 1, inclusive="right").all() and 0 < table.flipped.sum()
 
 
@@ -260,8 +260,8 @@ def test_a_round_fills_a_batch_where_few_are_left(monkeypatch):
 )
 def test_bad_input_is_told_before_any_work(change, words):
     model = Linear({10: 1})
-    given = {"encodings": [TEN], "scores": {"mine": [np.zeros(12)]}, **change}
-    tells([words], decision_flip, model, given.pop("encodings"), given.pop("scores"), **given)
+    setup = {"encodings": [TEN], "scores": {"mine": [np.zeros(12)]}, **change}
+    tells([words], decision_flip, model, setup.pop("encodings"), setup.pop("scores"), **setup)
     assert not model.seen
 
 

@@ -75,13 +75,13 @@ def test_a_variant_is_continued_as_it_is(inputs):
 
 
 @pytest.mark.parametrize(
-    ("targets", "told"),
+    ("targets", "message"),
     [
         ([0, 1, 0], "3 targets for 2 texts"), ([-1, 0], "target -1 is no output"),
         ([True, False], "target True is no output"), ([0.0, 1.0], "target 0.0 is no output"),
     ],
 )  # fmt: skip
-def test_targets_are_one_class_a_text(targets, told):
+def test_targets_are_one_class_a_text(targets, message):
     model = tiny.classifier()
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         Inputs(model, model.encode(tiny.TEXTS[:2]), targets)

@@ -35,10 +35,10 @@ def of_seeds(definition, shift=0.0, seeds=50):
     one, together = [], []
     for seed in range(seeds):
         reference, new = np.split(drawn(seed, 340), [300])
-        found = masf.fit(reference, definition, seed=seed)
-        p = found.p_values(new + shift)
+        fitted = masf.fit(reference, definition, seed=seed)
+        p = fitted.p_values(new + shift)
         one.append(p[0])
-        together.append(found.dataset_p(p, seed))
+        together.append(fitted.dataset_p(p, seed))
     return np.array(one), np.array(together)
 
 
@@ -46,26 +46,26 @@ def of_seeds(definition, shift=0.0, seeds=50):
 
 
 def test_every_stage_by_hand():
-    found = masf.fit(REFERENCE, resolution=0.2)
+    fitted = masf.fit(REFERENCE, resolution=0.2)
     # Values 1 to 5 have 0 to 4 of 5 below them: p = 0, .2, .4, .4, .2, so the examples' z2 are
     # min(3 · .2, 1.5 · .4, .4) = .4 and the like in the first layer, p itself in the second.
-    own = found.stages(REFERENCE)
-    assert own.p1[1].tolist() == pytest.approx(np.array([[0.2, 0.4, 0.4], [0.2, 0.2, 0.2]]))
-    assert own.z2 == pytest.approx(np.array([[0, 0], [0.4, 0.2], [0.4, 0.4], [0, 0.4], [0, 0.2]]))
+    stages = fitted.stages(REFERENCE)
+    assert stages.p1[1].tolist() == pytest.approx(np.array([[0.2, 0.4, 0.4], [0.2, 0.2, 0.2]]))
+    assert stages.z2 == pytest.approx(np.array([[0, 0], [0.4, 0.2], [0.4, 0.4], [0, 0.4], [0, 0.2]]))
     # Below .4 are 3 of the first layer's z2, 0 0 0 .4 .4; below .2 is one of the second's, 0 .2 .2 .4 .4.
-    assert own.p2 == pytest.approx(own.z2)
+    assert stages.p2 == pytest.approx(stages.z2)
     logs = np.array([[1e-8, 1e-8], [0.4, 0.2], [0.4, 0.4], [1e-8, 0.4], [1e-8, 0.2]])
-    assert own.z3 == pytest.approx(-2 * np.log(logs).sum(1), rel=1e-6)
-    assert own.p == pytest.approx([0.2, 0.8, 1, 0.6, 0.4])
+    assert stages.z3 == pytest.approx(-2 * np.log(logs).sum(1), rel=1e-6)
+    assert stages.p == pytest.approx([0.2, 0.8, 1, 0.6, 0.4])
     # A new one between the others but for its last embedding, above all; its z3 ties with the fourth's.
-    new = found.stages([[[2.5, 3.5, 4.5], [1.5, 2.5, 9]]])
+    new = fitted.stages([[[2.5, 3.5, 4.5], [1.5, 2.5, 9]]])
     assert new.p1[0] == pytest.approx(np.array([[0.4, 0.4, 0.2], [0.2, 0.4, 0]]))
     assert new.z2[0] == pytest.approx([0.4, 0]) and new.p2[0] == pytest.approx([0.4, 0])
     assert new.z3 == pytest.approx(-2 * np.log([4e-9]), rel=1e-6)
     assert new.p == pytest.approx([0.6])
     # In float32 1 − .6 is not .4 to the last bit: of two equal z2 the release has one below the other.
     released = masf.fit(REFERENCE, "released", resolution=0.2).stages(REFERENCE)
-    assert released.z2 == pytest.approx(own.z2, abs=1e-6) and released.p2[2, 1] == pytest.approx(0.2)
+    assert released.z2 == pytest.approx(stages.z2, abs=1e-6) and released.p2[2, 1] == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize("name", ["small", "ties", "power_of_two", "big"])
@@ -77,23 +77,23 @@ def test_golden_values(name):
         is_array = isinstance(values, str) and values.startswith("npz:")
         return np.array(arrays[values[4:]] if is_array else values, np.float32)
 
-    given = {
+    inputs = {
         k: arrays[case["inputs"][k]] if name == "big" else read(case["inputs"][k])
         for k in ("reference", "test")
     }
     expected = case["expected"]
-    found = masf.fit(given["reference"], "released")
-    stages = found.stages(given["test"])
+    fitted = masf.fit(inputs["reference"], "released")
+    stages = fitted.stages(inputs["test"])
     for stage, key in {"p1": "level1_p", "z2": "level2_simes", "p2": "level2_p", "p": "p"}.items():
         values = getattr(stages, stage)
         assert values.dtype == np.float32 and (values == read(expected[key])).all()
     np.testing.assert_allclose(stages.z3, read(expected["level3_fisher"]), rtol=1e-6)
-    own = found.p_values(given["reference"])
-    same = own == read(expected["reference_p_self_scored"])
+    p = fitted.p_values(inputs["reference"])
+    same = p == read(expected["reference_p_self_scored"])
     assert same.mean() > 0.98  # the last bit of a logarithm, which libraries differ in, may part a tie
-    assert found.dataset_p(stages.p) == expected["dataset"]["simes_p"]
-    assert found.dataset_p(stages.p, combination="fisher") == pytest.approx(expected["dataset"]["fisher_p"])
-    exact = masf.fit(given["reference"], "paper").p_values(given["test"])
+    assert fitted.dataset_p(stages.p) == expected["dataset"]["simes_p"]
+    assert fitted.dataset_p(stages.p, combination="fisher") == pytest.approx(expected["dataset"]["fisher_p"])
+    exact = masf.fit(inputs["reference"], "paper").p_values(inputs["test"])
     assert exact == pytest.approx(expected["p_if_computed_in_exact_arithmetic"], abs=1e-12)
 
 
@@ -101,13 +101,13 @@ def test_golden_pooling():
     case = json.loads((GOLDEN / "masf.json").read_text())["cases"]["repository_test_test_ood_mafs"]
     signal = np.array(case["inputs"]["signal"])
     with pytest.warns(UserWarning, match="4 of 6 embeddings are constant"):
-        found = masf.fit(signal, "released", resolution=0.2)
-    assert found.p_values(signal).tolist() == case["expected"]["p"]
+        fitted = masf.fit(signal, "released", resolution=0.2)
+    assert fitted.p_values(signal).tolist() == case["expected"]["p"]
 
 
 def test_calibrated_by_comparing_all_pairs():
     reference, new = np.split(drawn(1, 33, width=5).round(0), [30])  # rounded: many ties
-    found = masf.fit(reference, "calibrated", resolution=0.1, seed=3)
+    fitted = masf.fit(reference, "calibrated", resolution=0.1, seed=3)
     order = np.random.default_rng(3).permutation(30)
     ranking, calibrating = reference[order[:15]], reference[order[15:]]
 
@@ -125,9 +125,9 @@ def test_calibrated_by_comparing_all_pairs():
 
     calibrated, tested = (np.array([z3(z) for z in part]) for part in (calibrating, new))
     expected = [(1 + (calibrated >= z).sum()) / 16 for z in tested]
-    stages = found.stages(new)
+    stages = fitted.stages(new)
     assert stages.z3 == pytest.approx(tested) and stages.p == pytest.approx(expected)
-    assert found.calibration == 15
+    assert fitted.calibration == 15
 
 
 def test_simes_and_fisher():
@@ -192,17 +192,17 @@ def test_many_at_the_least_value():
 def test_examples_do_not_see_each_other():
     reference, new = np.split(drawn(0, 70), [40])
     for definition in masf.DEFINITIONS:
-        found = masf.fit(reference, definition)
-        parts = [found.p_values(part) for part in (new[:1], new[1:20], new[20:])]
-        assert (np.concatenate(parts) == found.p_values(new)).all()
+        fitted = masf.fit(reference, definition)
+        parts = [fitted.p_values(part) for part in (new[:1], new[1:20], new[20:])]
+        assert (np.concatenate(parts) == fitted.p_values(new)).all()
         other = masf.fit(reference[::-1], definition).p_values(new)
-        assert (other == found.p_values(new)).all() == (definition != "calibrated")  # which draws its halves
+        assert (other == fitted.p_values(new)).all() == (definition != "calibrated")  # which draws its halves
 
 
 def test_p_of_a_data_set():
-    found = masf.fit(drawn(0, 40))
-    assert found.dataset_p([0.5, 0.01]) == pytest.approx(0.02)
-    assert found.dataset_p([0.5, 0]) == 0
+    fitted = masf.fit(drawn(0, 40))
+    assert fitted.dataset_p([0.5, 0.01]) == pytest.approx(0.02)
+    assert fitted.dataset_p([0.5, 0]) == 0
     calibrated = masf.fit(drawn(0, 400), "calibrated")
     least = np.full(30, 1 / 201)
     assert 0 < calibrated.dataset_p(least) < 0.001
@@ -212,10 +212,10 @@ def test_p_of_a_data_set():
 
 def test_fishers_p_of_a_data_set():
     p = [0.5, 0.01, 0.3]
-    found = masf.fit(drawn(0, 40)).dataset_p(p, combination="fisher")
-    assert found == pytest.approx(stats.combine_pvalues(p, "fisher").pvalue, rel=1e-5)
+    combined = masf.fit(drawn(0, 40)).dataset_p(p, combination="fisher")
+    assert combined == pytest.approx(stats.combine_pvalues(p, "fisher").pvalue, rel=1e-5)
     released = masf.fit(drawn(0, 40), "released").dataset_p(p, combination="fisher")
-    assert released == pytest.approx(1 - found)
+    assert released == pytest.approx(1 - combined)
     calibrated = masf.fit(drawn(0, 400), "calibrated")
     assert calibrated.dataset_p(np.full(30, 1 / 201), combination="fisher") < 0.001
     new = np.arange(1, 31) / 31  # as uniform as can be
@@ -229,8 +229,8 @@ def test_a_calibrated_p_of_a_data_set_is_uniform(combination):
     p = []
     for seed in range(60):
         reference, new = np.split(drawn(seed, 340), [300])
-        found = masf.fit(reference, "calibrated", seed=seed)
-        p.append(found.dataset_p(found.p_values(new), seed, combination))
+        fitted = masf.fit(reference, "calibrated", seed=seed)
+        p.append(fitted.dataset_p(fitted.p_values(new), seed, combination))
     assert stats.kstest(p, "uniform").pvalue > 0.01
 
 
@@ -241,15 +241,15 @@ def test_a_calibrated_p_of_a_data_set_is_uniform(combination):
 def test_signals_are_maxima_over_all_tokens(kind):
     model = tiny.classifier(kind)
     encodings = model.encode(tiny.TEXTS, tiny.TEXTS_B)
-    found = masf.signals(model, encodings)
-    assert found.shape == (5, 3, 16) and found.dtype == np.float32
-    for encoding, row in zip(encodings, found, strict=True):
+    signals = masf.signals(model, encodings)
+    assert signals.shape == (5, 3, 16) and signals.dtype == np.float32
+    for encoding, row in zip(encodings, signals, strict=True):
         with torch.inference_mode():
             states = model.hidden_states(model.collate([encoding]))
         np.testing.assert_allclose(row, torch.cat(states).amax(1), atol=1e-5)
     for budget in (1, 40):
         with batching.limited(model, budget):
-            np.testing.assert_allclose(masf.signals(model, encodings[::-1])[::-1], found, atol=1e-5)
+            np.testing.assert_allclose(masf.signals(model, encodings[::-1])[::-1], signals, atol=1e-5)
 
 
 def test_p_does_not_depend_on_batches():
@@ -257,11 +257,11 @@ def test_p_does_not_depend_on_batches():
     rng = np.random.default_rng(0)
     words = [" ".join(rng.choice(tiny.WORDS, rng.integers(3, 12))) for _ in range(80)]
     encodings = model.encode(words)
-    found = [masf.signals(model, encodings)]
+    signals = [masf.signals(model, encodings)]
     with batching.limited(model, 16):
-        found.append(masf.signals(model, encodings))
+        signals.append(masf.signals(model, encodings))
     for definition in masf.DEFINITIONS:
-        p = [masf.fit(s[:60], definition).p_values(s[60:]) for s in found]
+        p = [masf.fit(s[:60], definition).p_values(s[60:]) for s in signals]
         np.testing.assert_allclose(*p, atol=1 / 30)  # a bit may move one example of the reference
 
 
@@ -272,8 +272,8 @@ def test_equal_inputs_are_computed_once(monkeypatch):
     masked = [replace(e, ids=np.where(e.maskable, model.mask_id, e.ids)) for e in encodings]
     inner = model.hidden_states
     monkeypatch.setattr(model, "hidden_states", lambda batch: rows.append(len(batch.ids)) or inner(batch))
-    found = masf.signals(model, masked)
-    assert sum(rows) == len({len(e.ids) for e in masked}) and (found[:4] == found[4]).all()
+    signals = masf.signals(model, masked)
+    assert sum(rows) == len({len(e.ids) for e in masked}) and (signals[:4] == signals[4]).all()
 
 
 # Bad input ---------------------------------------------------------------------------------------------
@@ -313,8 +313,8 @@ def test_constant_embeddings():
     reference = drawn(0, 40)
     reference[:, 1, 5] = 0.5
     with pytest.warns(UserWarning, match="1 of 48 embeddings are constant.*5 of layer 1"):
-        found = masf.fit(reference)
-    assert (found.stages(reference).p2[:, 1] == 0).all()
+        fitted = masf.fit(reference)
+    assert (fitted.stages(reference).p2[:, 1] == 0).all()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         calibrated = masf.fit(reference, "calibrated")

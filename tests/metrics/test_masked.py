@@ -24,10 +24,10 @@ def measured():
     model = tiny.classifier(seed=4)
     encodings = model.encode([f"{a} {b}" for a in tiny.WORDS[:9] for b in tiny.TEXTS])
 
-    known = masked.reference(model, encodings, "half")
+    reference = masked.reference(model, encodings, "half")
     inputs = Inputs(model, encodings, LABELS)
-    found = masked.masked_metrics(inputs, LABELS, known, scores_of, [("first",), ("last",)])
-    return model, encodings, known, found
+    values = masked.masked_metrics(inputs, LABELS, reference, scores_of, [("first",), ("last",)])
+    return model, encodings, reference, values
 
 
 def masks(encoding, name, ratio):
@@ -47,7 +47,7 @@ def accuracy(model, encodings, ratio, name):
 
 
 def test_racu_is_the_area_above_the_curve_relative_to_what_is_possible(measured):
-    model, encodings, _, found = measured
+    model, encodings, _, values = measured
     steps = (0, *RATIOS)
     curves = {
         name: [accuracy(model, encodings, ratio, name) for ratio in steps] for name in ("first", "last")
@@ -55,37 +55,37 @@ def test_racu_is_the_area_above_the_curve_relative_to_what_is_possible(measured)
     assert curves["first"] != curves["last"]
     areas = {name: np.trapezoid(curve, np.array(steps) / 100) for name, curve in curves.items()}
     # With b the random curve and e its end: RACU = (area b − area p) / (area b − e), the same b for both.
-    first, last = (found[name][0] for name in ("first", "last"))
+    first, last = (values[name][0] for name in ("first", "last"))
     end = curves["first"][-1]
     random = (areas["first"] - first * end) / (1 - first)
     assert last == pytest.approx((random - areas["last"]) / (random - end))
 
 
 def test_masf_is_the_share_of_levels_that_are_rejected(measured):
-    model, encodings, known, found = measured
+    model, encodings, reference, values = measured
     rejected = []
     for ratio in RATIOS[:-1]:
         inputs = [masked.mask([e], [masks(e, "last", ratio)], model.mask_id)[0] for e in encodings]
-        rejected.append(known.p_values(masf.signals(model, inputs)) < 0.05)
-    assert found["last"][1] == pytest.approx(np.mean(rejected, 0))
-    assert ((found["first"][1] >= 0) & (found["first"][1] <= 1)).all()
+        rejected.append(reference.p_values(masf.signals(model, inputs)) < 0.05)
+    assert values["last"][1] == pytest.approx(np.mean(rejected, 0))
+    assert ((values["first"][1] >= 0) & (values["first"][1] <= 1)).all()
 
 
 def test_a_flat_random_curve_has_no_racu(measured, monkeypatch):
-    model, encodings, known, found = measured
-    assert np.isfinite([area for area, _ in found.values()]).all()
+    model, encodings, reference, values = measured
+    assert np.isfinite([area for area, _ in values.values()]).all()
     monkeypatch.setattr(masked.curves, "FLAT", 1.0)
     inputs = Inputs(model, encodings, LABELS)
-    again = masked.masked_metrics(inputs, LABELS, known, scores_of, [("first",)])
-    assert np.isnan(again["first"][0]) and again["first"][1] == pytest.approx(found["first"][1])
+    again = masked.masked_metrics(inputs, LABELS, reference, scores_of, [("first",)])
+    assert np.isnan(again["first"][0]) and again["first"][1] == pytest.approx(values["first"][1])
 
 
 def test_the_random_curve_is_the_mean_of_all_draws(measured):
-    model, encodings, _, found = measured
+    model, encodings, _, values = measured
     drawn = random_masking(model, encodings, RATIOS, 0, masked.DRAWS)
     table, _ = performance(model, encodings, LABELS, dict(enumerate(drawn)), RATIOS)
-    own = table[table.metric == "accuracy"].groupby("step").value.mean()
-    share, b = own.index.to_numpy() / 100, own.to_numpy()
-    p = np.array([accuracy(model, encodings, int(ratio), "first") for ratio in own.index])
+    curve = table[table.metric == "accuracy"].groupby("step").value.mean()
+    share, b = curve.index.to_numpy() / 100, curve.to_numpy()
+    p = np.array([accuracy(model, encodings, int(ratio), "first") for ratio in curve.index])
     expected = np.trapezoid(b - p, share) / np.trapezoid(b - b[-1], share)
-    assert found["first"][0] == pytest.approx(expected)
+    assert values["first"][0] == pytest.approx(expected)

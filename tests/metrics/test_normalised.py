@@ -69,7 +69,7 @@ def test_equal_soft_metrics_by_a_loop(classifier):
     inputs = inputs_of(classifier, texts, [2, 0, 1])
     scores = [np.random.default_rng(i).standard_normal(len(e.ids)) for i, e in enumerate(inputs.encodings)]
     for name, keep in (("equal_soft_ns", True), ("equal_soft_nc", False)):
-        found = getattr(soft, name)(inputs, scores, draws=2)
+        measured = getattr(soft, name)(inputs, scores, draws=2)
         for i, (e, s) in enumerate(zip(inputs.encodings, scores, strict=True)):
             a, values = soft.to_probability(s, e.maskable, "equal"), []
             for seed in inputs.seeds(i, 2):
@@ -82,11 +82,11 @@ def test_equal_soft_metrics_by_a_loop(classifier):
                 values.append(1 - fall if keep else fall)
             s_zero = 1 - max(0, inputs.p_full[i] - inputs.p_empty[i])
             if 1 - s_zero < erasure.LEAST:
-                assert np.isnan(found[i])
+                assert np.isnan(measured[i])
                 continue
             raw = np.mean(values)
             by_hand = (raw - s_zero) / (1 - s_zero) if keep else raw / (1 - s_zero)
-            assert found[i] == pytest.approx(by_hand, abs=1e-5)
+            assert measured[i] == pytest.approx(by_hand, abs=1e-5)
 
 
 def test_equal_retention_does_not_reward_scale():
@@ -158,11 +158,11 @@ def test_the_extremes_of_all_orders_by_enumeration():
 
 
 def test_a_wide_beam_is_exact(classifier, monkeypatch):
-    def found(exact, beam):
+    def bounds(exact, beam):
         monkeypatch.setattr(normalised, "EXACT", exact)
         return normalised.bounds(inputs_of(classifier, tiny.TEXTS[:2], [1, 2]), beam)
 
-    (low, high), wide, narrow = found(10, 1), found(0, 300), found(0, 1)  # 4 and 10 tokens
+    (low, high), wide, narrow = bounds(10, 1), bounds(0, 300), bounds(0, 1)  # 4 and 10 tokens
     assert wide[0] == pytest.approx(low, abs=1e-6) and wide[1] == pytest.approx(high, abs=1e-6)
     assert (narrow[0] >= low - 1e-6).all() and (narrow[1] <= high + 1e-6).all()
 
@@ -185,8 +185,8 @@ def test_no_order_is_outside_the_scale(classifier):
         scores = [rng.random(len(e.ids)) for e in inputs.encodings]
         for metric in (normalised.naopc_comprehensiveness, normalised.naopc_sufficiency):
             values = metric(inputs, scores)
-            known = values[~np.isnan(values)]
-            assert len(known) and (known >= 0).all() and (known <= 1).all()
+            finite = values[~np.isnan(values)]
+            assert len(finite) and (finite >= 0).all() and (finite <= 1).all()
         reverse = [-s for s in scores]
         assert normalised.naopc_sufficiency(inputs, scores) == pytest.approx(
             normalised.naopc_comprehensiveness(inputs, reverse), nan_ok=True

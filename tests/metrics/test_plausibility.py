@@ -30,7 +30,7 @@ FIVE = tiny.encoding(7, (1, 2, 3, 4, 5))  # five words between two special token
 def by_hand(order):
     """AUPRC, precision and first hit of tokens in a definite order, best first: plain counting."""
     hits = [rank for rank, true in enumerate(order, 1) if true]
-    average = sum(found / rank for found, rank in enumerate(hits, 1)) / len(hits)
+    average = sum(count / rank for count, rank in enumerate(hits, 1)) / len(hits)
     return average, sum(order[: len(hits)]) / len(hits), hits[0]
 
 
@@ -138,13 +138,13 @@ def test_examples_without_evidence_are_told_and_not_dropped():
     assert len(table) == 4 * 3
     assert table[table.example < 2][["value", "chance"]].isna().all(axis=None)
     assert table[table.example >= 2][["value", "chance"]].notna().all(axis=None)
-    told = without_evidence(encodings, evidence)
-    assert [row["what"] for row in told] == [
+    notes = without_evidence(encodings, evidence)
+    assert [row["what"] for row in notes] == [
         "no value: no evidence",
         "no value: no evidence left",
         "a part of the evidence missing",
     ]
-    assert [row["n"] for row in told] == [1, 1, 1]
+    assert [row["n"] for row in notes] == [1, 1, 1]
     assert without_evidence(encodings[3:], evidence[3:]) == []
 
 

@@ -48,8 +48,8 @@ class Table(Classifier):
         return torch.tensor([[0.0, self.value(words)] for words in left])
 
 
-def masks(found, measure, ratio, i=0):
-    return np.flatnonzero(found[measure][i] <= ratio).tolist()
+def masks(ratios, measure, ratio, i=0):
+    return np.flatnonzero(ratios[measure][i] <= ratio).tolist()
 
 
 def rising(encodings, examples, measures):
@@ -71,11 +71,11 @@ def asking(model, labels, asked=None, **settings):
 
 def test_floors_are_cumulative_and_masks_nested():
     model, five = Table(len), tiny.encoding(7, range(1, 6), ids=[CLS, *range(10, 15), SEP])
-    found = recursive_masking(model, [TEN, five], rising, ["rising", "back"])
-    assert [len(masks(found, "rising", r)) for r in RATIOS] == list(range(1, 11))
-    assert [len(masks(found, "rising", r, 1)) for r in RATIOS] == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5]
-    assert found["rising"][0].tolist() == [NEVER, *range(100, 0, -10), NEVER]
-    assert found["back"][1].tolist() == [NEVER, 20, 40, 60, 80, 100, NEVER]
+    ratios = recursive_masking(model, [TEN, five], rising, ["rising", "back"])
+    assert [len(masks(ratios, "rising", r)) for r in RATIOS] == list(range(1, 11))
+    assert [len(masks(ratios, "rising", r, 1)) for r in RATIOS] == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5]
+    assert ratios["rising"][0].tolist() == [NEVER, *range(100, 0, -10), NEVER]
+    assert ratios["back"][1].tolist() == [NEVER, 20, 40, 60, 80, 100, NEVER]
 
 
 def test_of_equal_scores_the_first_goes_first():
@@ -83,8 +83,8 @@ def test_of_equal_scores_the_first_goes_first():
         return {"flat": [np.zeros(len(e.ids)) for e in encodings]}
 
     for once in ((), ("flat",)):
-        found = recursive_masking(Table(len), [TEN], flat, ["flat"], once=once)
-        assert found["flat"][0].tolist() == [NEVER, *range(10, 101, 10), NEVER]
+        ratios = recursive_masking(Table(len), [TEN], flat, ["flat"], once=once)
+        assert ratios["flat"][0].tolist() == [NEVER, *range(10, 101, 10), NEVER]
 
 
 def test_importance_is_asked_anew_of_what_is_left():
@@ -95,8 +95,8 @@ def test_importance_is_asked_anew_of_what_is_left():
 
     model = Table(value)
     scores_of = asking(model, np.array([1]))
-    found = recursive_masking(model, [TEN], scores_of, ["leave_one_out"])["leave_one_out"][0]
-    assert (found[6], found[2]) == (10, 20)  # tokens 15 and 11
+    ratios = recursive_masking(model, [TEN], scores_of, ["leave_one_out"])["leave_one_out"][0]
+    assert (ratios[6], ratios[2]) == (10, 20)  # tokens 15 and 11
     ranked = recursive_masking(model, [TEN], scores_of, ["leave_one_out"], once=["leave_one_out"])
     assert ranked["leave_one_out"][0][6] == 10 and ranked["leave_one_out"][0][3] == 20  # 12, which it knew
 
@@ -104,17 +104,17 @@ def test_importance_is_asked_anew_of_what_is_left():
 def test_special_tokens_and_text_b_are_never_masked():
     model = tiny.classifier()
     encodings = model.encode(LONG, ["who ?"] * 5)
-    found = recursive_masking(model, encodings, rising, ["rising"])
+    ratios = recursive_masking(model, encodings, rising, ["rising"])
     for name in ("rising", scores.RANDOM):
-        for e, at in zip(encodings, found[name], strict=True):
+        for e, at in zip(encodings, ratios[name], strict=True):
             assert (at[~e.maskable] == NEVER).all() and (at[e.maskable] <= 100).all()
 
 
 def test_a_mask_token_that_was_there_counts_as_masked():
     text = tiny.encoding(12, range(1, 11), ids=[CLS, 10, 11, 12, MASK, 14, 15, 16, 17, 18, 19, SEP])
     for once in ((), ("back",)):
-        found = recursive_masking(Table(len), [text], rising, ["back"], once=once)["back"][0]
-        assert found.tolist() == [NEVER, 20, 30, 40, 10, *range(50, 101, 10), NEVER]
+        ratios = recursive_masking(Table(len), [text], rising, ["back"], once=once)["back"][0]
+        assert ratios.tolist() == [NEVER, 20, 30, 40, 10, *range(50, 101, 10), NEVER]
 
 
 def test_nothing_is_asked_at_100_and_of_texts_that_lose_nothing():
@@ -126,17 +126,17 @@ def test_nothing_is_asked_at_100_and_of_texts_that_lose_nothing():
 
     three = tiny.encoding(5, [1, 2, 3], ids=[CLS, 10, 11, 12, SEP])
     one = tiny.encoding(3, [1], ids=[CLS, 10, SEP])
-    found = recursive_masking(Table(len), [three, one, TEN], scores_of, ["rising"])
+    ratios = recursive_masking(Table(len), [three, one, TEN], scores_of, ["rising"])
     assert sorted(counted) == [(0, 0), (0, 1)] + [(2, k) for k in range(9)]
-    assert found["rising"][0].tolist() == [NEVER, 100, 70, 40, NEVER]
-    assert found["rising"][1].tolist() == [NEVER, 100, NEVER]
+    assert ratios["rising"][0].tolist() == [NEVER, 100, 70, 40, NEVER]
+    assert ratios["rising"][1].tolist() == [NEVER, 100, NEVER]
 
 
 def test_ratios_may_be_few_and_end_early():
-    found = recursive_masking(Table(len), [TEN], rising, ["rising"], ratios=(25, 50))
-    assert found["rising"][0].tolist() == [*[NEVER] * 6, 50, 50, 50, 25, 25, NEVER]
+    ratios = recursive_masking(Table(len), [TEN], rising, ["rising"], ratios=(25, 50))
+    assert ratios["rising"][0].tolist() == [*[NEVER] * 6, 50, 50, 50, 25, 25, NEVER]
     once = recursive_masking(Table(len), [TEN], rising, ["rising"], ratios=(25, 50), once=["rising"])
-    assert (once["rising"][0] == found["rising"][0]).all() and masks(once, scores.RANDOM, 100) != []
+    assert (once["rising"][0] == ratios["rising"][0]).all() and masks(once, scores.RANDOM, 100) != []
     assert (once[scores.RANDOM][0] <= 50).sum() == 5
 
 
@@ -153,14 +153,14 @@ def test_masks_are_those_of_the_release():
         return len(outputs)
 
     for case in json.loads(GOLDEN.read_text())["expected"]["fmm"]:
-        ids, where = case["input_ids"], np.flatnonzero(case["first_sequence"])
-        text = tiny.encoding(len(ids), where, ids)
+        ids, places = case["input_ids"], np.flatnonzero(case["first_sequence"])
+        text = tiny.encoding(len(ids), places, ids)
         importance = {"mine": [np.array(case["importance"])]}
         checked += equal(text, lambda *asked, i=importance: i, case["non_recursive"], once=["mine"])
 
-        def of_steps(encodings, examples, measures, case=case, where=where):
-            done = (encodings[0].ids[where] == MASK).sum()  # the scores of the step that masks more
-            step = next(s for s in case["recursive"] if s["ratio"] * len(where) // 100 > done)
+        def of_steps(encodings, examples, measures, case=case, places=places):
+            done = (encodings[0].ids[places] == MASK).sum()  # the scores of the step that masks more
+            step = next(s for s in case["recursive"] if s["ratio"] * len(places) // 100 > done)
             return {"mine": [np.array(step["importance"])]}
 
         if "recursive" in case:
@@ -172,14 +172,14 @@ def test_random_masks_are_those_of_roar():
     model = tiny.classifier()
     encodings = model.encode(LONG)
     draws = [roar.uniform(e, roar.generator(e, 3)) for e in encodings]
-    found = recursive_masking(model, encodings, None, [], seed=3)
-    assert list(found) == [scores.RANDOM]
+    ratios = recursive_masking(model, encodings, None, [], seed=3)
+    assert list(ratios) == [scores.RANDOM]
     for ratio in RATIOS:
-        for e, u, at in zip(encodings, draws, found[scores.RANDOM], strict=True):
+        for e, u, at in zip(encodings, draws, ratios[scores.RANDOM], strict=True):
             k = ratio * e.maskable.sum() // 100
             assert (scores.top(u, e.maskable, np.zeros(len(u), bool), k) == (at <= ratio)).all()
     other = recursive_masking(model, encodings, None, [], seed=4)
-    assert any((a != b).any() for a, b in zip(found[scores.RANDOM], other[scores.RANDOM], strict=True))
+    assert any((a != b).any() for a, b in zip(ratios[scores.RANDOM], other[scores.RANDOM], strict=True))
 
 
 def test_random_draws_are_the_first_of_more_and_differ():
@@ -201,7 +201,7 @@ def test_random_draws_are_the_first_of_more_and_differ():
 
 def brute_force(model, encodings, labels, measure):
     """Algorithm 3 to the letter: one measure, one text and one step at a time."""
-    found = []
+    ratios = []
     for e, label in zip(encodings, labels, strict=True):
         masked, at, n = np.zeros(len(e.ids), bool), np.full(len(e.ids), NEVER), e.maskable.sum()
         for ratio in RATIOS:
@@ -210,8 +210,8 @@ def brute_force(model, encodings, labels, measure):
             order = sorted(np.flatnonzero(e.maskable & ~masked), key=lambda i: (-score[i], i))  # noqa: B023
             masked[order[: ratio * n // 100 - masked.sum()]] = True
             at[masked & (at == NEVER)] = ratio
-        found.append(at)
-    return found
+        ratios.append(at)
+    return ratios
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
@@ -219,12 +219,12 @@ def test_measures_at_once_are_each_of_them_alone(kind):
     model = tiny.classifier(kind)
     encodings = model.encode(LONG, tiny.TEXTS_B)
     families = [GRADIENTS, ("integrated_gradients", "integrated_gradients_abs"), LEAVE]
-    found = recursive_masking(model, encodings, asking(model, LABELS, steps=3), families)
-    assert list(found) == [scores.RANDOM, *(m for family in families for m in family)]
-    for measure in found:
+    ratios = recursive_masking(model, encodings, asking(model, LABELS, steps=3), families)
+    assert list(ratios) == [scores.RANDOM, *(m for family in families for m in family)]
+    for measure in ratios:
         if measure != scores.RANDOM:
             expected = brute_force(model, encodings, LABELS, measure)
-            assert [at.tolist() for at in found[measure]] == [at.tolist() for at in expected], measure
+            assert [at.tolist() for at in ratios[measure]] == [at.tolist() for at in expected], measure
 
 
 def test_what_measures_share_is_computed_once():
@@ -244,12 +244,12 @@ def test_what_measures_share_is_computed_once():
 def test_scores_do_not_depend_on_the_size_of_batches(monkeypatch):
     model = tiny.classifier()
     encodings = model.encode(LONG)
-    found = recursive_masking(model, encodings, asking(model, LABELS), [LEAVE])
+    ratios = recursive_masking(model, encodings, asking(model, LABELS), [LEAVE])
     monkeypatch.setitem(batching.TOKEN_BUDGET, "cpu", 8)
     again = recursive_masking(model, encodings, asking(model, LABELS), [LEAVE])
     backwards = recursive_masking(model, encodings[::-1], asking(model, LABELS[::-1]), [LEAVE])
-    for measure in found:
-        for i, at in enumerate(found[measure]):
+    for measure in ratios:
+        for i, at in enumerate(ratios[measure]):
             assert (at == again[measure][i]).all() and (at == backwards[measure][-1 - i]).all()
 
 
@@ -281,8 +281,8 @@ def test_performance_by_hand():
     """Class 1 where more than four, three or two words are left."""
     model = Table(lambda words: 1.0 if len(words) > 4 or len(words) in (2, 3) else -1.0)
     three = tiny.encoding(5, [1, 2, 3], ids=[CLS, 10, 11, 12, SEP])
-    found = recursive_masking(model, [TEN, three], rising, ["rising"])
-    table, predictions = performance(model, [TEN, three], [1, 1], found)
+    ratios = recursive_masking(model, [TEN, three], rising, ["rising"])
+    table, predictions = performance(model, [TEN, three], [1, 1], ratios)
     assert list(table) == ["measure", "step", "metric", "value", "masked_tokens", "unchanged_texts"]
     table = table[table.measure == "rising"]
     rows = table[table.metric == "accuracy"].set_index("step")
@@ -298,24 +298,24 @@ def test_performance_by_hand():
 
 def test_equal_inputs_are_evaluated_once():
     model, cache = Table(len), forward.Cache()
-    found = recursive_masking(model, [TEN], rising, ["rising", "forth", "back"])
+    ratios = recursive_masking(model, [TEN], rising, ["rising", "forth", "back"])
     model.seen.clear()
-    table, _ = performance(model, [TEN], [1], found, cache=cache)
-    masked = {(at <= r).tobytes() for at in (found[m][0] for m in found) for r in (0, *RATIOS)}
+    table, _ = performance(model, [TEN], [1], ratios, cache=cache)
+    masked = {(at <= r).tobytes() for at in (ratios[m][0] for m in ratios) for r in (0, *RATIOS)}
     assert len(model.seen) == len(set(model.seen)) == len(masked) <= 11 + 9 + 9
     assert len(table) == 4 * 11 * table.metric.nunique()
-    performance(model, [TEN], [1], found, cache=cache)
+    performance(model, [TEN], [1], ratios, cache=cache)
     assert len(model.seen) == len(masked)
 
 
 def test_unmasked_performance_is_that_of_evaluate():
     model = tiny.classifier()
     encodings = model.encode(LONG, tiny.TEXTS_B)
-    found = recursive_masking(model, encodings, rising, ["rising"])
-    table, _ = performance(model, encodings, LABELS, found)
+    ratios = recursive_masking(model, encodings, rising, ["rising"])
+    table, _ = performance(model, encodings, LABELS, ratios)
     for step in (0, 40, 100):
         expected = training.evaluate(
-            model, scores.mask(encodings, [at <= step for at in found["rising"]], model.mask_id), LABELS
+            model, scores.mask(encodings, [at <= step for at in ratios["rising"]], model.mask_id), LABELS
         )
         rows = table[(table.measure == "rising") & (table.step == step)].set_index("metric")
         assert rows.value.to_dict() == {m: expected[m] for m in rows.index}
@@ -324,11 +324,11 @@ def test_unmasked_performance_is_that_of_evaluate():
 def test_curves_make_acu_and_racu():
     """Only the last word matters: masked at 10 %, or whenever chance comes to it."""
     model = Table(lambda words: 2.0 * (19 in words) - 1)
-    found = recursive_masking(model, [TEN], rising, ["rising", "back"])
-    table, _ = performance(model, [TEN], [1], found)
+    ratios = recursive_masking(model, [TEN], rising, ["rising", "back"])
+    table, _ = performance(model, [TEN], [1], ratios)
     table = table[table.metric == "accuracy"].assign(dataset="toy", model="table", seed=0)
     areas = curves.summary(table, ("dataset", "model")).set_index("measure")
-    gone = found[scores.RANDOM][0][10] / 100
+    gone = ratios[scores.RANDOM][0][10] / 100
     assert areas.acu["rising"] == pytest.approx(gone - 0.1) and areas.acu["back"] == pytest.approx(gone - 1)
     assert areas.racu["rising"] == pytest.approx((gone - 0.1) / (gone - 0.05))
 
@@ -378,19 +378,19 @@ def test_ratios_that_are_none_are_refused(ratios):
 
 
 @pytest.mark.parametrize(
-    ("families", "once", "told"),
+    ("families", "once", "message"),
     [
         (["rising", ("back", "rising")], (), "'rising' is given twice"),
         (["random"], (), "'random' is given twice .*always there"),
         (["rising"], ("beam",), "'beam' is not one of the measures"),
     ],
 )
-def test_measures_that_do_not_fit_are_refused(families, once, told):
-    refused(told, recursive_masking, Table(len), [TEN], rising, families, once=once)
+def test_measures_that_do_not_fit_are_refused(families, once, message):
+    refused(message, recursive_masking, Table(len), [TEN], rising, families, once=once)
 
 
 @pytest.mark.parametrize(
-    ("scores", "told"),
+    ("scores", "message"),
     [
         ({}, "scores_of returns no 'mine': return scores of every"),
         ({"mine": [np.zeros(3)]}, "'mine', example 0: 3 scores for 12 tokens"),
@@ -398,5 +398,5 @@ def test_measures_that_do_not_fit_are_refused(families, once, told):
         ({"mine": []}, "'mine' has scores of 0 examples for 1 encodings"),
     ],
 )
-def test_scores_that_do_not_fit_are_told(scores, told):
-    refused(told, recursive_masking, Table(len), [TEN], lambda *asked: scores, ["mine"])
+def test_scores_that_do_not_fit_are_told(scores, message):
+    refused(message, recursive_masking, Table(len), [TEN], lambda *asked: scores, ["mine"])

@@ -46,8 +46,8 @@ class Toy(models.Classifier):
 
     def logits(self, batch, embeddings=None, factor=None, weight=None):
         there = batch.ids != 0
-        for given in (None if factor is None else factor[..., 0], weight):
-            there &= torch.ones_like(there) if given is None else given != 0
+        for scale in (None if factor is None else factor[..., 0], weight):
+            there &= torch.ones_like(there) if scale is None else scale != 0
         p = torch.tensor([self.probability(*row) for row in there.tolist()])
         self.seen += [tuple(row) for row in there.tolist()]
         return torch.stack([1 - p, p], 1).log()
@@ -61,10 +61,10 @@ def measured(scores, toy=None, **plan):
     """Values of one attribution of ABC: a function of metric (and what else a row is found by)."""
     table = soft.values(toy or Toy(), [ABC], [1], {"mine": [np.array([0, *scores, 0.0])]}, Settings(**plan))
 
-    def find(metric, column="raw", **where):
-        where = {"baseline": "", "draws": table.draws[table.metric == metric].max(), **where}
+    def find(metric, column="raw", **chosen):
+        chosen = {"baseline": "", "draws": table.draws[table.metric == metric].max(), **chosen}
         rows = table[(table.metric == metric) & (table.attribution == "mine")]
-        for name, value in where.items():
+        for name, value in chosen.items():
             rows = rows[np.isclose(rows[name], value) if name == "ratio" else rows[name] == value]
         assert len(rows) == 1
         return float(rows[column].iloc[0])
@@ -102,7 +102,7 @@ def test_a_single_token_is_a_constant_row():
 
 
 @pytest.mark.parametrize(
-    ("how", "scores", "told"),
+    ("how", "scores", "message"),
     [
         ("raw", [0, 1.1, 0], "run from 0 to 1.1"),
         ("raw", [-0.5, 0.3, 0], "run from -0.5 to 0.3"),
@@ -110,8 +110,8 @@ def test_a_single_token_is_a_constant_row():
         ("min-max", [0, 1, 2], "'min-max' is unknown: use one of minmax, rank, equal, sigmoid"),
     ],
 )
-def test_scores_that_cannot_become_probabilities(how, scores, told):
-    refused(told, soft.to_probability, np.array([0, *scores, 0.0]), MASKABLE, how)
+def test_scores_that_cannot_become_probabilities(how, scores, message):
+    refused(message, soft.to_probability, np.array([0, *scores, 0.0]), MASKABLE, how)
 
 
 @pytest.mark.parametrize(
@@ -189,9 +189,9 @@ def test_gaussian_noise_has_the_spread_of_its_equation(retain, noise):
 
 @pytest.mark.parametrize("perturbation", [p for p in options.PERTURBATIONS if p != "attention"])
 def test_nothing_happens_outside_and_a_seed_is_a_draw(perturbation):
-    where = np.array([False, True, True, False, True])
-    one, same, other = (soft.factor(perturbation, A, where, True, 50, seed=s) for s in (3, 3, [3, 1]))
-    assert (one[~where] == 1).all() and (one[1] != 1).any()
+    inside = np.array([False, True, True, False, True])
+    one, same, other = (soft.factor(perturbation, A, inside, True, 50, seed=s) for s in (3, 3, [3, 1]))
+    assert (one[~inside] == 1).all() and (one[1] != 1).any()
     assert (one == same).all() and (one != other).any()
 
 
@@ -203,16 +203,16 @@ def test_two_attributions_meet_the_same_random_numbers():
 
 
 def test_attention_weights():
-    where = np.array([False, True, True, True, False])
-    assert soft.attention_weight(A, where, True).tolist() == [1, 0.2, 0.5, 0.9, 1]
-    assert soft.attention_weight(A, where, False).tolist() == pytest.approx([1, 0.8, 0.5, 0.1, 1])
+    inside = np.array([False, True, True, True, False])
+    assert soft.attention_weight(A, inside, True).tolist() == [1, 0.2, 0.5, 0.9, 1]
+    assert soft.attention_weight(A, inside, False).tolist() == pytest.approx([1, 0.8, 0.5, 0.1, 1])
 
 
 # The plan -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ({"definition": "release"}, "definition='release' is unknown: use 'paper', 'released'"),
         ({"erasures": ["firm"]}, "erasures='firm' is unknown: use 'hard', 'soft'"),
@@ -222,8 +222,8 @@ def test_attention_weights():
         ({"probability": "raw"}, "probability='raw' is unknown: use 'minmax', 'rank'"),
     ],
 )
-def test_a_wrong_plan_is_refused(wrong, told):
-    refused(told, Settings, **wrong)
+def test_a_wrong_plan_is_refused(wrong, message):
+    refused(message, Settings, **wrong)
 
 
 # All of it on the toy -----------------------------------------------------------------------------
@@ -257,7 +257,7 @@ def test_removals_erase_the_same_tokens_in_their_own_way(removal):
     seen = []
 
     class Read(Toy):
-        def logits(self, batch, **given):
+        def logits(self, batch, **more):
             seen.extend(row[:n].tolist() for row, n in zip(batch.ids, batch.present.sum(1), strict=True))
             return torch.zeros(len(batch.ids), 2)
 
@@ -362,10 +362,10 @@ def test_random_baselines_and_soft_draws_are_independent_streams():
     def sources(names, seed=0, example=0):
         return soft._sources(ABC, {n: scores[n] for n in names}, Settings(seed=seed, random_draws=2), example)
 
-    found = sources(["one", "two"])
+    both = sources(["one", "two"])
     alone = sources(["two"])
-    assert all((found[key] == alone[key]).all() for key in alone)
-    draws = [found["random", "normal", d] for d in (0, 1)]
+    assert all((both[key] == alone[key]).all() for key in alone)
+    draws = [both["random", "normal", d] for d in (0, 1)]
     draws += [sources(["one"], **other)["random", "normal", 0] for other in ({"seed": 1}, {"example": 1})]
     draws.append(np.random.default_rng([soft.SOFT_DRAWS, 0, 0, 0]).standard_normal(5))
     assert np.unique(np.array(draws)[:, 1]).size == 5
@@ -401,10 +401,10 @@ def test_everything_kept_is_one_and_everything_erased_is_zero(case):
     expected = np.where(hard.metric == "NS", 1, hard.denominator)  # ratio 1: all is kept, all is erased
     assert np.allclose(hard.raw, expected, atol=1e-4)
     for name, kept in (("all", 1.0), ("none", 0.0)):
-        own = table[(table.perturbation == "bernoulli") & (table.attribution == name)]
-        s = 1 - own.denominator
-        expected = np.where(own.metric == "Soft-NS", s + kept * (1 - s), kept * (1 - s))
-        assert np.allclose(own.raw, expected, atol=1e-4), name
+        part = table[(table.perturbation == "bernoulli") & (table.attribution == name)]
+        s = 1 - part.denominator
+        expected = np.where(part.metric == "Soft-NS", s + kept * (1 - s), kept * (1 - s))
+        assert np.allclose(part.raw, expected, atol=1e-4), name
     kept = table[(table.attribution == "all") & (table.metric == "Soft-NS")]
     assert kept.perturbation.nunique() == 4 and np.allclose(kept.raw, 1, atol=1e-4)
     untouched = table[(table.attribution == "none") & (table.metric == "Soft-NC")]
@@ -441,10 +441,10 @@ def test_a_second_attribution_changes_nothing_about_the_first(case):
     twin = both["twin"].xs("", level="baseline")
     assert np.allclose(twin, first.xs("", level="baseline")[twin.index], atol=1e-5)
     other = soft.values(classifier, encodings, targets, {"mine": scores}, Settings(ratios=[0.5], seed=1))
-    own, other = (x[x.baseline == ""].set_index(keys).raw for x in (alone, other))
-    soft_rows = own.index.get_level_values("metric").str.startswith("Soft")
-    assert np.allclose(other[~soft_rows], own[~soft_rows], atol=1e-5)
-    assert (np.abs(other - own)[soft_rows] > 1e-4).any()
+    base, other = (x[x.baseline == ""].set_index(keys).raw for x in (alone, other))
+    soft_rows = base.index.get_level_values("metric").str.startswith("Soft")
+    assert np.allclose(other[~soft_rows], base[~soft_rows], atol=1e-5)
+    assert (np.abs(other - base)[soft_rows] > 1e-4).any()
 
 
 def test_the_target_is_the_class_that_is_followed(case):

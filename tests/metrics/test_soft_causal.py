@@ -34,9 +34,9 @@ def scored(encodings, value=None, seed=0):
     return [np.where(e.maskable, draw(len(e.ids)) if value is None else value, 0.0) for e in encodings]
 
 
-def averaged(*given):
+def averaged(*inputs):
     """Means over draws of `values`, as records have them."""
-    return soft_causal.over_draws(soft_causal.values(*given))
+    return soft_causal.over_draws(soft_causal.values(*inputs))
 
 
 # By hand ------------------------------------------------------------------------------------------
@@ -63,10 +63,10 @@ def test_all_ones_keep_all_and_all_zeros_nothing(model, encodings, definition):
     everywhere = [np.ones(len(e.ids)) for e in encodings]
     factors = {"ones": 1, "zeros": 0, "above": 7, "below": -1}
     scores = {name: [factor * s for s in everywhere] for name, factor in factors.items()}
-    found = averaged(model, encodings, scores, Settings(definition)).groupby("attribution")
+    groups = averaged(model, encodings, scores, Settings(definition)).groupby("attribution")
     for high, low in (("ones", "zeros"), ("above", "below")):
         for name, value in ((high, 1), (low, 0)):
-            part = found.get_group(name)
+            part = groups.get_group(name)
             assert part.soft_ns.to_numpy() == pytest.approx(value, abs=1e-4)
             assert part.soft_nc.to_numpy() == pytest.approx(value, abs=1e-4)
 
@@ -79,22 +79,22 @@ def test_a_model_that_copies_by_hand():
     right[-4] = 1
     wrong = np.where(encodings[0].maskable, 1 - right, 0)
     values = averaged(model, encodings, {"right": [right], "wrong": [wrong]}, Settings())
-    own = values[values.baseline == ""].set_index("attribution")
-    assert own.loc["right", ["soft_ns", "soft_nc"]].tolist() == pytest.approx([1, 1], abs=1e-5)
-    assert own.loc["wrong", ["soft_ns", "soft_nc"]].tolist() == pytest.approx([0, 0], abs=1e-5)
+    rows = values[values.baseline == ""].set_index("attribution")
+    assert rows.loc["right", ["soft_ns", "soft_nc"]].tolist() == pytest.approx([1, 1], abs=1e-5)
+    assert rows.loc["wrong", ["soft_ns", "soft_nc"]].tolist() == pytest.approx([0, 0], abs=1e-5)
     # its own distribution is e⁴ against ones, that of the zero vector uniform
     n = model.outputs
     p = np.exp(np.r_[4, np.zeros(n - 1)]) / (np.e**4 + n - 1)
-    assert own.denominator.iloc[0] == pytest.approx(hellinger(p, np.full(n, 1 / n)), abs=1e-5)
+    assert rows.denominator.iloc[0] == pytest.approx(hellinger(p, np.full(n, 1 / n)), abs=1e-5)
 
 
 def test_clipping_is_explicit(model, encodings):
     wild = scored(encodings)
     assert min(s.min() for s in wild) < 0 and max(s.max() for s in wild) > 1
     values = averaged(model, encodings, {"wild": wild, "clipped": [s.clip(0, 1) for s in wild]}, Settings())
-    own = values[values.baseline == ""].set_index("attribution")
-    clipped = own.loc["clipped", "soft_ns"].tolist()
-    assert own.loc["wild", "soft_ns"].tolist() == pytest.approx(clipped, abs=1e-6)
+    rows = values[values.baseline == ""].set_index("attribution")
+    clipped = rows.loc["clipped", "soft_ns"].tolist()
+    assert rows.loc["wild", "soft_ns"].tolist() == pytest.approx(clipped, abs=1e-6)
 
 
 def test_scores_are_normalised_over_the_maskable_tokens():
@@ -106,8 +106,8 @@ def test_scores_are_normalised_over_the_maskable_tokens():
         "min-max": [0, 0.6, 0, 1],  # (0.6 + 0.3) / 1.5
     }
     for name, q in expected.items():
-        found = soft_causal.probability([9, 0.6, -0.3, 1.2], maskable, name)
-        assert found == pytest.approx(q), name
+        scores = soft_causal.probability([9, 0.6, -0.3, 1.2], maskable, name)
+        assert scores == pytest.approx(q), name
     reversed_ = soft_causal.probability([9, 1, -3, 0], maskable, "sum 1, signed")  # the sum is −2
     assert reversed_ == pytest.approx([0, 0, 1, 0])
     nothing = [soft_causal.probability(np.zeros(4), maskable, name)[1:].tolist() for name in expected]
@@ -119,11 +119,11 @@ def test_every_normalisation_is_measured_as_if_alone(model, encodings):
     for definition, names in (("paper", every), ("released", ("none", "|s| / sum", "min-max"))):
         if definition == "released":
             scores = {"a": [s / s.sum() for s in scores["a"]]}
-        found = averaged(model, encodings, scores, Settings(definition, every))
-        assert list(found.normalisation.unique()) == list(names)
+        table = averaged(model, encodings, scores, Settings(definition, every))
+        assert list(table.normalisation.unique()) == list(names)
         for name in names:
             alone = averaged(model, encodings, scores, Settings(definition, (name,)))
-            part = found[found.normalisation == name].reset_index(drop=True)
+            part = table[table.normalisation == name].reset_index(drop=True)
             pd.testing.assert_frame_equal(part, alone, atol=1e-5)
 
 
@@ -138,10 +138,10 @@ def test_draws_are_averaged_before_or_after_the_clip():
         (1, 0, "a", "", "none", "paper", 1, 0.2, 0.9, 1.0),
     ]
     values = pd.DataFrame(rows, columns=[*columns, "kept", "soft_nc", "denominator"])
-    found = soft_causal.over_draws(values)
-    assert found.soft_ns.tolist() == pytest.approx([0.3, 0.2, 0.1])
-    assert found.soft_ns_of_mean.tolist() == pytest.approx([0.1, 0.2, 0])
-    assert found.soft_nc.tolist() == pytest.approx([0.3, 0.4, 0.9])
+    means = soft_causal.over_draws(values)
+    assert means.soft_ns.tolist() == pytest.approx([0.3, 0.2, 0.1])
+    assert means.soft_ns_of_mean.tolist() == pytest.approx([0.1, 0.2, 0])
+    assert means.soft_nc.tolist() == pytest.approx([0.3, 0.4, 0.9])
     draws = soft_causal.by_draw(values)  # of example 0 the mean over its steps first
     assert draws.draw.tolist() == [0, 1]
     assert draws.soft_ns.tolist() == pytest.approx([(0.1 + 0) / 2, (0.4 + 0.2) / 2])
@@ -154,11 +154,11 @@ def test_draws_are_averaged_before_or_after_the_clip():
 def plain(model, encoding, scores, definition, seeds):
     """One prompt at a time and draw by draw, with the model's own forward pass: (soft_ns, soft_nc)."""
     embeddings = model.embed(torch.tensor(encoding.ids)[None]).detach()
-    where = torch.tensor(encoding.maskable if definition == "paper" else np.ones(len(encoding.ids), bool))
+    places = torch.tensor(encoding.maskable if definition == "paper" else np.ones(len(encoding.ids), bool))
 
     def next_token(kept):
         with torch.no_grad():
-            erased = torch.where(where[:, None], embeddings[0] * kept, embeddings[0])
+            erased = torch.where(places[:, None], embeddings[0] * kept, embeddings[0])
             logits = model.model(inputs_embeds=erased[None], use_cache=False).logits
         return logits[0, -1].double().softmax(-1)
 
@@ -184,10 +184,10 @@ def test_values_are_those_of_a_plain_loop(model, encodings, definition):
         for e, s in zip(encodings, [0.6 * s for s in scored(encodings)], strict=True)
     ]
     values = averaged(model, encodings, {"own": scores}, Settings(definition, soft_draws=4, seed=7))
-    own = values[(values.attribution == "own") & (values.baseline == "")]
+    rows = values[(values.attribution == "own") & (values.baseline == "")]
     for i, (encoding, s) in enumerate(zip(encodings, scores, strict=True)):
         expected = plain(model, encoding, s, definition, [[7, i, 0, draw] for draw in range(4)])
-        row = own[own.example == i].iloc[0]
+        row = rows[rows.example == i].iloc[0]
         assert [row.soft_ns, row.soft_nc] == pytest.approx(expected, abs=1e-4)
 
 
@@ -198,9 +198,9 @@ def test_the_released_definition_on_a_real_model():
     s = np.random.default_rng(0).random(len(encoding.ids)) * 1.5 - 0.25
     values = averaged(model, [encoding], {"own": [s]}, Settings("released", soft_draws=3))
     expected = plain(model, encoding, s, "released", [[0, 0, 0, draw] for draw in range(3)])
-    own = values[values.attribution == "own"].iloc[0]
-    assert [own.soft_ns, own.soft_nc] == pytest.approx(expected, abs=1e-4)
-    assert 1.0 < own.denominator < 2**0.5  # √2 times a square: above what a Hellinger distance can be
+    row = values[values.attribution == "own"].iloc[0]
+    assert [row.soft_ns, row.soft_nc] == pytest.approx(expected, abs=1e-4)
+    assert 1.0 < row.denominator < 2**0.5  # √2 times a square: above what a Hellinger distance can be
 
 
 # What values must not depend on -------------------------------------------------------------------
@@ -219,8 +219,8 @@ def test_batch_and_order_change_nothing(model, encodings):
     for column in ("kept", "soft_nc", "denominator"):
         assert np.abs(alone[column].to_numpy() - together[column].to_numpy()).max() < 1e-5
     one = soft_causal.values(model, encodings, {"b": scores["b"]}, plan)  # "a" changes none of its values
-    own = together[(together.attribution == "b") & (together.baseline == "")]
-    assert one[one.baseline == ""].kept.tolist() == pytest.approx(own.kept.tolist(), abs=1e-5)
+    rows = together[(together.attribution == "b") & (together.baseline == "")]
+    assert one[one.baseline == ""].kept.tolist() == pytest.approx(rows.kept.tolist(), abs=1e-5)
     matched = [t[(t.attribution == "b") & (t.baseline == "matched")].kept.tolist() for t in (together, one)]
     assert matched[0] == pytest.approx(matched[1], abs=1e-5)
 
@@ -231,8 +231,8 @@ def test_the_release_scores_the_token_before_the_prompt(model, encodings):
     targets = forward.probabilities(model, [forward.unchanged(e) for e in encodings]).argmax(1)
     scores = attribute(model, whole, targets, ["leave_one_out"])
     assert all(s[0] != 0 for s in scores["leave_one_out"])
-    found = [soft_causal.values(model, given, scores, Settings("released")) for given in (encodings, whole)]
-    pd.testing.assert_frame_equal(*found)
+    tables = [soft_causal.values(model, texts, scores, Settings("released")) for texts in (encodings, whole)]
+    pd.testing.assert_frame_equal(*tables)
 
 
 def test_rows_tell_what_they_are(model, encodings):
@@ -316,8 +316,8 @@ def test_a_model_that_does_not_look_has_no_value():
 
 
 def test_a_plan_says_what_is_wrong():
-    told = "normalisation='p' is unknown: use 'none', 'sum 1, signed'"
-    refused(told, Settings, normalisations=("p",))
+    message = "normalisation='p' is unknown: use 'none', 'sum 1, signed'"
+    refused(message, Settings, normalisations=("p",))
 
 
 def test_scores_must_fit(model, encodings):
@@ -331,6 +331,6 @@ def test_scores_must_fit(model, encodings):
 def test_distances_meet_their_own_reference(model, encodings):
     full = forward.probabilities(model, [forward.unchanged(e) for e in encodings])
     variants = [forward.unchanged(e) for e in encodings for _ in range(2)]
-    found = forward.distances(model, variants, full, [0, 1, 1, 0, 2, 3, 3, 3], hellinger)
+    distances = forward.distances(model, variants, full, [0, 1, 1, 0, 2, 3, 3, 3], hellinger)
     rows = [0, 0, 1, 1, 2, 2, 3, 3]
-    assert found == pytest.approx(hellinger(full[rows], full[[0, 1, 1, 0, 2, 3, 3, 3]]), abs=1e-5)
+    assert distances == pytest.approx(hellinger(full[rows], full[[0, 1, 1, 0, 2, 3, 3, 3]]), abs=1e-5)

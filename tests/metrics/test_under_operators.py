@@ -163,8 +163,8 @@ def test_other_metrics_erase_with_the_mask_token_by_default():
 def test_every_erasing_metric_takes_every_operator(name):
     """That is all metrics of a single text but those that erase nothing."""
     rest = {"auprc", "precision", "first_hit"}
-    known = {n for n in registry.names() if registry.get(n).level == "example"}
-    assert known - rest == {*ERASING, *CAUSAL}
+    names = {n for n in registry.names() if registry.get(n).level == "example"}
+    assert names - rest == {*ERASING, *CAUSAL}
     study = inputs(name)
     for metric in ERASING:
         assert registry.get(metric).resolve()(study, scores(study)).shape == (1,)
@@ -184,10 +184,10 @@ def test_language_models_take_operators(name):
 def test_what_a_study_lacks_is_told_when_it_begins():
     model, bare = tiny.classifier(), [tiny.encoding(3, (0, 1, 2))]
     model.tokenizer.mask_token = None
-    told = "operator='mask': tiny-bert has no mask token: use one of 'zero'"
-    refused(told, Inputs, model, model.encode([TEXT]), [1], operator="mask")
-    told = "operator='delete', but tiny-bert has no special token that is left"
-    refused(told, Inputs, tiny.classifier(), bare, [0], operator="delete")
+    message = "operator='mask': tiny-bert has no mask token: use one of 'zero'"
+    refused(message, Inputs, model, model.encode([TEXT]), [1], operator="mask")
+    message = "operator='delete', but tiny-bert has no special token that is left"
+    refused(message, Inputs, tiny.classifier(), bare, [0], operator="delete")
 
 
 def test_a_model_without_a_mask_token_has_the_metrics_of_another_operator():

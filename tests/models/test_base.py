@@ -39,10 +39,10 @@ def test_no_text_b_at_all_is_the_same_as_empty_ones(classifier):
 
 def test_a_text_is_encoded_alike_beside_a_pair_and_alone(classifier):
     texts, texts_b = ["it was long", "a dull film", "it was dull"], ["", "was it great", ""]
-    found = classifier.encode(texts, texts_b)
+    beside = classifier.encode(texts, texts_b)
     alone = [classifier.encode([text], [b])[0] for text, b in zip(texts, texts_b, strict=True)]
-    assert [e.ids.tolist() for e in found] == [e.ids.tolist() for e in alone]
-    assert found[0].ids.tolist() == classifier.encode(texts)[0].ids.tolist() and found[1].auxiliary.any()
+    assert [e.ids.tolist() for e in beside] == [e.ids.tolist() for e in alone]
+    assert beside[0].ids.tolist() == classifier.encode(texts)[0].ids.tolist() and beside[1].auxiliary.any()
 
 
 def test_pieces_belong_to_the_word_they_come_from():
@@ -121,8 +121,8 @@ def test_roberta_counts_its_positions_behind_the_padding_index():
 
 
 def test_a_smaller_max_length_holds_and_a_larger_one_does_not(classifier):
-    for given, kept in ((8, 8), (0, 64), (500, 64)):
-        again = models.Classifier(classifier.model, classifier.tokenizer, "x", given)
+    for asked, kept in ((8, 8), (0, 64), (500, 64)):
+        again = models.Classifier(classifier.model, classifier.tokenizer, "x", asked)
         assert again.max_length == kept
 
 
@@ -131,15 +131,15 @@ def test_a_smaller_max_length_holds_and_a_larger_one_does_not(classifier):
 
 def test_texts_without_a_maskable_token_are_refused(classifier):
     encodings = classifier.encode(["great", "", "", "plot"])
-    told = "2 of 4 texts have no maskable token .first: 1.: drop them"
-    refused(told, models.check_examples, classifier, encodings)
+    message = "2 of 4 texts have no maskable token .first: 1.: drop them"
+    refused(message, models.check_examples, classifier, encodings)
 
 
 def test_too_long_texts_are_refused_or_counted(classifier):
     encodings = classifier.encode([" ".join(["a"] * n) for n in (62, 63, 80)])
     assert models.check_examples(classifier, encodings[:1]) == (encodings[:1], [])
-    told = "2 of 3 texts are longer than tiny-.*(82 tokens, at most 64).*long_texts='truncate'"
-    refused(told.replace("(", r"\(").replace(")", r"\)"), models.check_examples, classifier, encodings)
+    message = "2 of 3 texts are longer than tiny-.*(82 tokens, at most 64).*long_texts='truncate'"
+    refused(message.replace("(", r"\(").replace(")", r"\)"), models.check_examples, classifier, encodings)
     cut, excluded = models.check_examples(classifier, encodings, long_texts="truncate")
     assert [len(e.ids) for e in cut] == [64, 64, 64]
     assert [row["n"] for row in excluded] == [2] and excluded[0]["what"] == "end of text cut"
@@ -152,8 +152,8 @@ def test_a_question_that_fills_the_model_is_refused(classifier):
 
 def test_a_text_that_is_too_long_has_to_be_shortened(classifier):
     (encoding,) = classifier.encode([" ".join(["a"] * 80)])
-    told = "^example 0 has 82 tokens, .*takes 64: shorten it, or choose another model$"
-    refused(told, classifier.check, [encoding])
+    message = "^example 0 has 82 tokens, .*takes 64: shorten it, or choose another model$"
+    refused(message, classifier.check, [encoding])
 
 
 def test_special_tokens_that_a_text_spells_are_not_scored():
@@ -166,11 +166,11 @@ def test_special_tokens_that_a_text_spells_are_not_scored():
 
 
 def test_half_a_character_and_padding_are_refused_by_their_row():
-    told = r"texts\[1\] has half a character \(a lone surrogate\): repair"
-    refused(told, tiny.classifier().encode, ["fine", "great \ud83d"])
+    message = r"texts\[1\] has half a character \(a lone surrogate\): repair"
+    refused(message, tiny.classifier().encode, ["fine", "great \ud83d"])
     model = tiny.classifier("roberta")
-    told = r"texts\[0\] holds the padding token '.*', which tiny-roberta does not count"
-    refused(told, model.encode, [f"the {model.tokenizer.pad_token} plot"])
+    message = r"texts\[0\] holds the padding token '.*', which tiny-roberta does not count"
+    refused(message, model.encode, [f"the {model.tokenizer.pad_token} plot"])
 
 
 def test_tokens_are_shown_as_a_text_has_them():

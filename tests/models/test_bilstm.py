@@ -232,9 +232,9 @@ def test_narrow_models_take_larger_batches(monkeypatch):
         monkeypatch.setitem(batching.TOKEN_BUDGET, "cpu", 20)
         logits = classifier.logits
 
-        def counted(b, logits=logits, **given):
+        def counted(b, logits=logits, **more):
             rows.append(b.ids.numel())
-            return logits(b, **given)
+            return logits(b, **more)
 
         monkeypatch.setattr(classifier, "logits", counted)
         attributions.attribute(classifier, encoded(classifier)[:1], [0], ["integrated_gradients"], steps=70)
@@ -279,11 +279,11 @@ def test_it_learns_what_the_text_says(paired):
     generator, places, people = np.random.default_rng(0), ["attic", "cellar", "barn"], ["ann", "bob"]
     texts, texts_b, labels = [], [], []
     for _ in range(700):
-        where, asked = generator.integers(3, size=2), int(generator.integers(2)) if paired else 0
-        told = zip(people[: 1 + paired], where, strict=False)
-        texts.append(" . ".join(f"{who} is in the {places[w]}" for who, w in told))
+        rooms, asked = generator.integers(3, size=2), int(generator.integers(2)) if paired else 0
+        facts = zip(people[: 1 + paired], rooms, strict=False)
+        texts.append(" . ".join(f"{who} is in the {places[w]}" for who, w in facts))
         texts_b.append(f"where is {people[asked]} ?" if paired else "")
-        labels.append(where[asked])
+        labels.append(rooms[asked])
     classifier = models.load("bilstm", places, texts + texts_b, paired=paired, width=16, hidden=16)
     encodings, labels = classifier.encode(texts, texts_b), np.array(labels)
     splits = {"train": (encodings[:500], labels[:500]), "validation": (encodings[500:600], labels[500:600])}
@@ -383,7 +383,7 @@ def test_embeddings_start_from_vectors(tmp_path, style):
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "message"),
     [
         (["the 1 2"], "v.txt' has 2 dimensions and the model width=3: set width=2"),
         (["9 300", "the 1 2 3"], "v.txt' has 300 dimensions and the model width=3: set width=300"),
@@ -391,16 +391,16 @@ def test_embeddings_start_from_vectors(tmp_path, style):
         (["a 1 2 3", "the 1 2"], "damaged: line 2 has 2 numbers and not 3"),
     ],
 )
-def test_vectors_that_do_not_fit_are_refused(tmp_path, lines, told):
+def test_vectors_that_do_not_fit_are_refused(tmp_path, lines, message):
     vectors = written(tmp_path / "v.txt", lines)
-    refused(told, models.load, "bilstm", tiny.LABELS, ["the plot"], width=3, vectors=vectors)
+    refused(message, models.load, "bilstm", tiny.LABELS, ["the plot"], width=3, vectors=vectors)
 
 
 def test_what_cannot_be_built_is_refused():
-    told = "hidden: only 'bilstm' is built to measure, 'tiny-bert' is"
-    refused(told, models.load, "tiny-bert", tiny.LABELS, tiny.TEXTS, hidden=5)
-    told = "precision='half' is unknown: use 'float32', 'bfloat16'"
-    refused(told, models.load, "bilstm", tiny.LABELS, tiny.TEXTS, precision="half")
+    message = "hidden: only 'bilstm' is built to measure, 'tiny-bert' is"
+    refused(message, models.load, "tiny-bert", tiny.LABELS, tiny.TEXTS, hidden=5)
+    message = "precision='half' is unknown: use 'float32', 'bfloat16'"
+    refused(message, models.load, "bilstm", tiny.LABELS, tiny.TEXTS, precision="half")
 
 
 @BOTH

@@ -59,15 +59,15 @@ def test_vectors_are_looked_for_in_model_dir_first(tmp_path, monkeypatch):
     assert embedded(bilstm("w.txt"), "the") == [4, 5, 6]
     assert embedded(bilstm("other.txt", model_dir="models"), "the") == [7, 8, 9]
     assert embedded(bilstm(tmp_path / "other.txt", model_dir="models"), "the") == [7, 8, 9]
-    told = "vectors='none.txt' is no file, here or in model_dir='models': correct the path, or leave it empty"
-    refused(f"^{told}$", bilstm, "none.txt", model_dir="models", error=FileNotFoundError)
+    line = "vectors='none.txt' is no file, here or in model_dir='models': correct the path, or leave it empty"
+    refused(f"^{line}$", bilstm, "none.txt", model_dir="models", error=FileNotFoundError)
 
 
 FIRST = "give a file whose lines are a word and its 3 numbers, below a line of two whole numbers"
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", f"line 1 is '': {FIRST}"),
         ("\nthe 1 2 3\n", f"line 1 is '': {FIRST}"),
@@ -80,9 +80,9 @@ FIRST = "give a file whose lines are a word and its 3 numbers, below a line of t
         ("a 1 2 3\nplot 1  3\n", "line 2: '' in the vector of 'plot' is no finite number"),
     ],
 )
-def test_a_damaged_file_of_vectors_is_one_line(tmp_path, text, told):
+def test_a_damaged_file_of_vectors_is_one_line(tmp_path, text, message):
     (tmp_path / "w.txt").write_text(text)
-    tells([f"w.txt', {told}"], bilstm, tmp_path / "w.txt")
+    tells([f"w.txt', {message}"], bilstm, tmp_path / "w.txt")
 
 
 def test_vectors_of_one_dimension_have_a_first_line_too(tmp_path):

@@ -100,16 +100,16 @@ def test_a_prefix_gives_the_same_logits_and_gradients(model, length):
 
 def test_keys_and_values_have_the_name_that_the_model_gives_them(monkeypatch):
     model, seen = tiny.causal("llama"), []
-    forward_, own, batch = model.model.forward, model._past, model.collate(model.encode(["the plot was"]))
+    forward_, name, batch = model.model.forward, model._past, model.collate(model.encode(["the plot was"]))
     expected, _ = model.prefix(batch)
 
     def before(*args, past_key_values=None, **others):
         seen.append(past_key_values)
-        return forward_(*args, **others, **{own: past_key_values})
+        return forward_(*args, **others, **{name: past_key_values})
 
     def since(*args, cache=None, **others):
         seen.append(cache)
-        return forward_(*args, **others, **{own: cache})
+        return forward_(*args, **others, **{name: cache})
 
     for renamed in (before, since):
         monkeypatch.setattr(model.model, "forward", renamed)
@@ -153,7 +153,7 @@ def test_a_prefix_is_computed_once_and_what_follows_it_only(monkeypatch):
         monkeypatch.setattr(
             model,
             name,
-            lambda batch, real=real, **given: (tokens.append(batch.ids.numel()), real(batch, **given))[1],
+            lambda batch, real=real, **more: (tokens.append(batch.ids.numel()), real(batch, **more))[1],
         )
     length = len(encoding.ids)
     erased = [np.arange(length) == i for i in range(length)]
@@ -263,25 +263,25 @@ def test_longrope_depends_on_no_other_prompt():
     )  # fmt: skip
     model = models.CausalLM(Phi3ForCausalLM(config), tokenizer, "long")
     encodings = model.encode(["the plot was", "the plot was great and the film was not boring at all"])
-    given = [forward.unchanged(e) for e in encodings]
-    target = forward.probabilities(model, given).argmax(1)
+    variants = [forward.unchanged(e) for e in encodings]
+    target = forward.probabilities(model, variants).argmax(1)
     scores = attribute(model, encodings, target, ["gradient_l2", "leave_one_out"])
     for i, encoding in enumerate(encodings):
         with torch.no_grad():
-            own = model.model(input_ids=torch.tensor(encoding.ids)[None]).logits[0, -1].softmax(-1)
-        assert forward.probabilities(model, given)[i] == pytest.approx(own.numpy(), abs=1e-6)
+            direct = model.model(input_ids=torch.tensor(encoding.ids)[None]).logits[0, -1].softmax(-1)
+        assert forward.probabilities(model, variants)[i] == pytest.approx(direct.numpy(), abs=1e-6)
         alone = attribute(model, [encoding], target[[i]], ["gradient_l2", "leave_one_out"])
         for name, of_texts in scores.items():
             assert of_texts[i] == pytest.approx(alone[name][0], abs=1e-6)
     nine = encodings[1].at(slice(9))  # without one token it is on the other side
     shorter = forward.erased(model, nine, np.arange(9) == 6, "delete")
-    found = forward.probabilities(
+    values = forward.probabilities(
         model,
         [forward.unchanged(nine), shorter, *[forward.replaced(nine, np.arange(9) == k, 5) for k in (6, 7)]],
     )
     with torch.no_grad():
-        own = model.model(input_ids=torch.tensor(shorter.encoding.ids)[None]).logits[0, -1].softmax(-1)
-    assert found[1] == pytest.approx(own.numpy(), abs=1e-6)
+        direct = model.model(input_ids=torch.tensor(shorter.encoding.ids)[None]).logits[0, -1].softmax(-1)
+    assert values[1] == pytest.approx(direct.numpy(), abs=1e-6)
 
 
 def test_a_prefix_that_cannot_be_reused_is_computed_anew(monkeypatch, capsys):

@@ -189,7 +189,7 @@ def test_heads_that_average_all_tokens_keep_their_logits(scale):
     built = tiny.classifier()
     network, tokenizer = built.model, built.tokenizer
 
-    def pooled(input_ids=None, attention_mask=None, token_type_ids=None, inputs_embeds=None, **given):
+    def pooled(input_ids=None, attention_mask=None, token_type_ids=None, inputs_embeds=None, **more):
         states = network.bert(
             input_ids,
             attention_mask=attention_mask,
@@ -204,6 +204,6 @@ def test_heads_that_average_all_tokens_keep_their_logits(scale):
     model = Classifier(network, tokenizer, "averages")
     batch = model.collate(model.encode(["the plot was great", "boring"]))
     with torch.no_grad():
-        own = pooled(batch.ids, batch.present.long(), batch.types).logits
-        assert torch.allclose(model.logits(batch), own, atol=1e-6 * scale, rtol=1e-5) and model.pools
+        logits = pooled(batch.ids, batch.present.long(), batch.types).logits
+        assert torch.allclose(model.logits(batch), logits, atol=1e-6 * scale, rtol=1e-5) and model.pools
     refused("a head that reads all positions", attributions.check, ["value_zeroing"], model)

@@ -60,8 +60,8 @@ def check_all(model, frame):
     """Every attribution, and every metric of two of them."""
     pairs = [list(frame.text_b)] if "text_b" in frame else []
     encodings = model.encode(list(frame.text), *pairs)
-    found = attribute(model, encodings, np.zeros(len(frame), int), tiny.methods(), **SMALL)
-    for name, rows in found.items():
+    by_name = attribute(model, encodings, np.zeros(len(frame), int), tiny.methods(), **SMALL)
+    for name, rows in by_name.items():
         for encoding, scores in zip(encodings, rows, strict=True):
             assert np.isfinite(scores).all() and not scores[~encoding.maskable].any(), name
     study = evaluate(model, frame, ["gradient_l2", "input_x_gradient"], progress=False)
@@ -104,8 +104,8 @@ def test_released_definitions_and_masf(kind):
     targets = forward.probabilities(classifier, [forward.unchanged(e) for e in encodings]).argmax(1)
     for paper in ("soft_metrics", "fmm", "noiser"):
         names = ["integrated_gradients", "noiser", "lime", "input_x_gradient", "beam"]
-        found = attribute(classifier, encodings, targets, names, "released", paper, **SMALL)
-        assert all(np.isfinite(s).all() for rows in found.values() for s in rows)
+        by_name = attribute(classifier, encodings, targets, names, "released", paper, **SMALL)
+        assert all(np.isfinite(s).all() for rows in by_name.values() for s in rows)
     signals = masf.signals(classifier, encodings)
     assert all(np.isfinite(np.asarray(signal)).all() for signal in np.atleast_1d(signals))
 

@@ -38,8 +38,8 @@ def test_names_of_classes_are_in_the_order_of_their_numbers():
     ],
 )  # fmt: skip
 def test_why_a_head_does_not_fit(asked, reason):
-    found = fit.unfit_head(BertConfig(id2label={0: "bad", 1: "good"}), asked)
-    assert (found == "") == (reason == "") and reason in found
+    misfit = fit.unfit_head(BertConfig(id2label={0: "bad", 1: "good"}), asked)
+    assert (misfit == "") == (reason == "") and reason in misfit
     holes = fit.unfit_head(BertConfig(id2label={0: "bad", 2: "good"}), asked)
     assert holes == "has the outputs 0, 2 in id2label, not 0 to 1"
 
@@ -59,20 +59,20 @@ def info(missing=(), unexpected=(), mismatched=()):
 def test_buffers_and_poolers_that_are_left_over_do_no_harm():
     left_over = ["bert.embeddings.position_ids", "roberta.pooler.dense.weight"]
     fit.check_weights(info(unexpected=left_over), "m", "f")
-    told = r"model 'm' has weights that its architecture does not use \(score\)"
-    refused(told, fit.check_weights, info(unexpected=["score"]), "m", "f")
-    told = r"lacks weights of its classification head \(classifier.weight\) and has score of another head"
-    refused(told, fit.check_weights, info(["classifier.weight"], ["score"]), "m", "f", head=True)
+    message = r"model 'm' has weights that its architecture does not use \(score\)"
+    refused(message, fit.check_weights, info(unexpected=["score"]), "m", "f")
+    message = r"lacks weights of its classification head \(classifier.weight\) and has score of another head"
+    refused(message, fit.check_weights, info(["classifier.weight"], ["score"]), "m", "f", head=True)
 
 
 def test_an_encoder_may_lack_a_pooler_and_nothing_else():
     network = tiny.classifier().model
     lacking = info(["bert.pooler.dense.weight", "classifier.weight"], ["cls.bias"])
     fit.check_encoder(network, lacking, "m", "f")
-    told = r"lacks weights of its encoder \(bert.a and 1 more\)"
-    refused(told, fit.check_encoder, network, info(["bert.a", "bert.b"]), "m", "f")
-    told = r"layers that its config does not name \(bert.encoder.layer.7.x\)"
-    refused(told, fit.check_encoder, network, info(unexpected=["bert.encoder.layer.7.x"]), "m", "f")
+    message = r"lacks weights of its encoder \(bert.a and 1 more\)"
+    refused(message, fit.check_encoder, network, info(["bert.a", "bert.b"]), "m", "f")
+    message = r"layers that its config does not name \(bert.encoder.layer.7.x\)"
+    refused(message, fit.check_encoder, network, info(unexpected=["bert.encoder.layer.7.x"]), "m", "f")
 
 
 def test_a_model_that_works_passes_and_one_whose_embeddings_are_ignored_does_not(monkeypatch):

@@ -70,8 +70,8 @@ def test_every_attribution_of_an_offloaded_model_is_that_of_the_model_in_memory(
     encodings, targets = whole.encode(tiny.TEXTS), [1] * len(tiny.TEXTS)
     expected = attributions.attribute(whole, encodings, targets, tiny.methods("rules"), **SETTINGS)
     for name, rows in expected.items():  # one by one: what one leaves behind must not stop the next
-        found = attributions.attribute(spread, encodings, targets, [name], **SETTINGS)[name]
-        assert largest_difference(rows, found) < 1e-6, name
+        scores = attributions.attribute(spread, encodings, targets, [name], **SETTINGS)[name]
+        assert largest_difference(rows, scores) < 1e-6, name
     assert placement.offloaded(spread.model)
 
 
@@ -122,8 +122,8 @@ def test_offloaded_weights_are_not_trained(pair):
     _, spread = pair("bert")
     split = spread.encode(tiny.TEXTS), np.array([0, 1, 2, 0, 1])
     data = {"train": split, "validation": split}
-    told = "tiny-bert has offloaded weights: load it without device_map"
-    refused(told, training.fine_tune, spread, data, epochs=1, batch_size=2, learning_rate=1e-3)
+    message = "tiny-bert has offloaded weights: load it without device_map"
+    refused(message, training.fine_tune, spread, data, epochs=1, batch_size=2, learning_rate=1e-3)
 
 
 def test_half_precision_of_an_offloaded_model(pair):
@@ -181,15 +181,15 @@ def test_a_saved_model_is_loaded_by_a_device_map(kind, tmp_path):
     built = build(kind)
     tiny.save(built, tmp_path)
     load = models.load_causal if kind == "llama" else models.load
-    given = {} if kind == "llama" else {"label_names": tiny.LABELS}
-    spread = load(str(tmp_path), **given, device_map="auto", attn_implementation="eager")
+    labels = {} if kind == "llama" else {"label_names": tiny.LABELS}
+    spread = load(str(tmp_path), **labels, device_map="auto", attn_implementation="eager")
     assert spread.model.config._attn_implementation == "eager"
     encodings = built.encode(tiny.TEXTS)
     inputs = [forward.unchanged(e) for e in encodings]
     one, two = (forward.probabilities(model, inputs) for model in (built, spread))
     assert np.abs(one - two).max() < 1e-5
     layers = {**DISK[kind], **dict.fromkeys(REST[kind], "cpu")}
-    offloaded = load(str(tmp_path), **given, device_map=layers)
+    offloaded = load(str(tmp_path), **labels, device_map=layers)
     assert placement.offloaded(offloaded.model)
     assert np.abs(one - forward.probabilities(offloaded, inputs)).max() < 1e-5
 
@@ -229,8 +229,8 @@ def trained(kind="bert", **settings):
                                       {"accumulate": 4, "checkpointing": True}])  # fmt: skip
 def test_training_in_less_memory_is_the_same_training(kind, settings):
     whole, expected = trained(kind)
-    saving, found = trained(kind, **settings)
-    assert np.abs(np.array(expected) - found).max() < 1e-5
+    saving, losses = trained(kind, **settings)
+    assert np.abs(np.array(expected) - losses).max() < 1e-5
     weights = saving.model.state_dict()
     for name, weight in whole.model.state_dict().items():
         if ".key." not in name and ".k_lin." not in name:  # whose bias has no gradient but rounding
@@ -241,10 +241,10 @@ def test_training_in_less_memory_is_the_same_training(kind, settings):
 def test_a_step_is_the_sum_of_its_micro_batches(monkeypatch):
     sizes, logits = [], models.Classifier.logits
 
-    def watched(self, batch, **given):
+    def watched(self, batch, **more):
         if self.model.training:
             sizes.append(len(batch.ids))
-        return logits(self, batch, **given)
+        return logits(self, batch, **more)
 
     monkeypatch.setattr(models.Classifier, "logits", watched)
     trained(accumulate=3, epochs=1)
@@ -268,8 +268,8 @@ def test_a_model_that_cannot_compute_its_layers_again_is_refused():
     split = model.encode(tiny.TEXTS), np.array([0, 1, 1, 0, 1])
     data = {"train": split, "validation": split}
     settings = dict(epochs=1, batch_size=2, learning_rate=1e-3, checkpointing=True)
-    told = "checkpointing=True: bilstm cannot recompute its layers"
-    refused(told, training.fine_tune, model, data, **settings)
+    message = "checkpointing=True: bilstm cannot recompute its layers"
+    refused(message, training.fine_tune, model, data, **settings)
 
 
 def test_accelerate_is_optional():

@@ -22,8 +22,8 @@ def test_a_models_folder_that_is_none_is_refused():
 
 
 def test_an_unknown_model_is_told_in_one_line():
-    told = ["'no-one/no-such-model'", "model_dir", "go online"]
-    tells(told, models.load, "no-one/no-such-model", tiny.LABELS, error=FileNotFoundError)
+    parts = ["'no-one/no-such-model'", "model_dir", "go online"]
+    tells(parts, models.load, "no-one/no-such-model", tiny.LABELS, error=FileNotFoundError)
 
 
 @pytest.mark.parametrize("kind", tiny.KINDS)

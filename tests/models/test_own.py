@@ -46,9 +46,9 @@ def changed(folder, **config):
     """The folder with other values in its config.json."""
     path = f"{folder}/config.json"
     with open(path) as file:
-        found = json.load(file)
+        settings = json.load(file)
     with open(path, "w") as file:
-        json.dump({**found, **config}, file)
+        json.dump({**settings, **config}, file)
     return folder
 
 
@@ -57,8 +57,8 @@ def logits(model, texts=tiny.TEXTS):
         return model.logits(model.collate(model.encode(texts)))
 
 
-def refused(*parts, source, **given):
-    return tells(parts, load_model, source, error=(ValueError, FileNotFoundError), **given)
+def refused(*parts, source, **settings):
+    return tells(parts, load_model, source, error=(ValueError, FileNotFoundError), **settings)
 
 
 # What is kept -------------------------------------------------------------------------------------
@@ -132,8 +132,8 @@ def test_probabilities_in_place_of_logits_are_refused(monkeypatch):
 def test_weights_of_two_dtypes_in_memory_are_cast_only_when_asked():
     built = tiny.classifier()
     built.model.classifier.to(torch.bfloat16)
-    told = "has weights of torch.float32, torch.bfloat16: give one dtype"
-    refused(told, source=built.model, tokenizer=built.tokenizer)
+    message = "has weights of torch.float32, torch.bfloat16: give one dtype"
+    refused(message, source=built.model, tokenizer=built.tokenizer)
     assert load_model(built.model, built.tokenizer, dtype="float32").dtype == torch.float32
 
 
@@ -213,7 +213,7 @@ def test_models_load_says_that_a_head_is_fresh_and_why(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("labels", "told"),
+    ("labels", "message"),
     [
         (("bad", "good"), "has a head of 3 classes (bad, good, mixed), not of the 2 (bad, good)"),
         (
@@ -227,12 +227,12 @@ def test_models_load_says_that_a_head_is_fresh_and_why(tmp_path, capsys):
         (("0", "1", "2", "3"), "has the classes 0 to 2 (bad, good, mixed), and the labels, from 0, go to 3"),
     ],
 )
-def test_a_head_of_other_classes_is_refused(tmp_path, labels, told):
+def test_a_head_of_other_classes_is_refused(tmp_path, labels, message):
     source = saved(tmp_path)
-    refused(f"model {source!r} {told}", "new_head=True", source=source, labels=labels)
+    refused(f"model {source!r} {message}", "new_head=True", source=source, labels=labels)
     built = tiny.classifier()
     built.model.config.id2label = dict(enumerate(NAMES))
-    refused(told, source=built.model, tokenizer=built.tokenizer, labels=labels)
+    refused(message, source=built.model, tokenizer=built.tokenizer, labels=labels)
 
 
 def test_multi_label_and_regression_heads_are_refused(tmp_path):
@@ -252,8 +252,8 @@ def test_a_model_without_a_head_is_refused(tmp_path):
     built.tokenizer.save_pretrained(tmp_path / "b")
     refused("(BertForMaskedLM) has no classification head", source=str(tmp_path / "b"))
     changed(str(tmp_path / "a"), architectures=["BertForSequenceClassification"])
-    told = "lacks weights of its classification head (classifier.bias and 1 more)"
-    refused(told, source=str(tmp_path / "a"))
+    message = "lacks weights of its classification head (classifier.bias and 1 more)"
+    refused(message, source=str(tmp_path / "a"))
     model = load_model(str(tmp_path / "b"), labels=NAMES, new_head=True)
     assert model.outputs == 3
 
@@ -338,7 +338,7 @@ def test_families_that_do_not_work_are_refused_by_name(tmp_path):
     squeeze = SqueezeBertConfig(vocab_size=33, intermediate_size=16, num_labels=3, **squeeze)
     canine = CanineConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, num_labels=3)
     xlnet = XLNetConfig(vocab_size=33, d_model=8, n_layer=1, n_head=2, d_inner=8, num_labels=3)
-    for made, told in (
+    for made, message in (
         (T5ForSequenceClassification(t5), "is an encoder-decoder (t5), which faithlib does not explain"),
         (CanineForSequenceClassification(canine), "(canine) has no table of word embeddings"),
         (XLNetForSequenceClassification(xlnet), "(xlnet) does not say how many positions it has"),
@@ -346,9 +346,9 @@ def test_families_that_do_not_work_are_refused_by_name(tmp_path):
         folder = tmp_path / made.config.model_type
         made.save_pretrained(folder)
         words.save_pretrained(folder)
-        refused(str(folder), told, source=str(folder))
-        refused(told, source=made, tokenizer=words)
-        with pytest.raises(ValueError, match=re.escape(told)):
+        refused(str(folder), message, source=str(folder))
+        refused(message, source=made, tokenizer=words)
+        with pytest.raises(ValueError, match=re.escape(message)):
             models.load(str(folder), NAMES)
     model = load_model(SqueezeBertForSequenceClassification(squeeze), words)
     with pytest.raises(ValueError, match="its attention weights do not sum to 1: choose"):  # and no more
@@ -365,8 +365,8 @@ def test_decoders_with_a_head_of_classes_are_refused(tmp_path, family):
     sizes |= dict(intermediate_size=8) if family == "Llama" else {}
     config = getattr(transformers, f"{family}Config")(**sizes)
     made = getattr(transformers, f"{family}ForSequenceClassification")(config)
-    told = f"({family.lower()}) classifies by the last token of a decoder"
-    refused(told, source=made, tokenizer=tiny.tokenizer("bert"))
+    message = f"({family.lower()}) classifies by the last token of a decoder"
+    refused(message, source=made, tokenizer=tiny.tokenizer("bert"))
 
 
 def test_a_classifier_is_no_language_model_and_the_reverse(tmp_path):
@@ -377,15 +377,15 @@ def test_a_classifier_is_no_language_model_and_the_reverse(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("settings", "message"),
     [
         ({"labels": 3}, "labels=3 are no names"), ({"data": 3}, "holds no texts"),
         ({"data": []}, "holds no texts"), ({"max_length": True}, "max_length=True must be"),
         ({"new_head": 1}, "new_head=1 must be True or False"),
     ],
 )  # fmt: skip
-def test_settings_of_the_wrong_kind_are_refused_before_anything_is_read(given, told):
-    refused(told, **{"source": "no/such", **given})
+def test_settings_of_the_wrong_kind_are_refused_before_anything_is_read(settings, message):
+    refused(message, **{"source": "no/such", **settings})
 
 
 def test_the_weights_of_another_family_are_refused(tmp_path):

@@ -43,7 +43,7 @@ def loops(model, encoding, target):
         changed[0, i] = vector
         return changed
 
-    found = {name: np.zeros(len(encoding.ids)) for name in NAMES}
+    scores = {name: np.zeros(len(encoding.ids)) for name in NAMES}
     path = [erased + (k + 0.5) / STEPS * (words - erased) for k in range(STEPS)]
     path = ((words - erased) * sum(slope(at) for at in path) / STEPS).sum(-1)[0]
     product = (words * slope(words)).sum(-1)[0]
@@ -62,10 +62,10 @@ def loops(model, encoding, target):
                 low += 0.5**step * (noised(i, low + 0.5**step).argmax() == clean.argmax()).item()
             scales.append(low)
         for i in tokens:
-            found["leave_one_out"][i] = clean[target] - probabilities(without(i, erased))[target]
-            found["noiser"][i] = clean[target] - noised(i, min(scales))[target]
-            found["input_x_gradient"][i], found["integrated_gradients"][i] = product[i], path[i]
-    return found
+            scores["leave_one_out"][i] = clean[target] - probabilities(without(i, erased))[target]
+            scores["noiser"][i] = clean[target] - noised(i, min(scales))[target]
+            scores["input_x_gradient"][i], scores["integrated_gradients"][i] = product[i], path[i]
+    return scores
 
 
 def check(model, prompts):

@@ -32,17 +32,17 @@ def test_a_device_that_this_machine_lacks_is_refused(monkeypatch):
     refused("'cuda:2' of 2", models.load_causal, "tiny-llama", tiny.TEXTS, device="cuda:2")
 
 
-@pytest.mark.parametrize("device_map, told", [
+@pytest.mark.parametrize("device_map, message", [
     ("atuo", "device='atuo' is unknown: .* or one of 'auto', 'balanced'"),
     ({"": "dsik"}, "device='dsik' is unknown: .* or 'disk'"),
     ({"": 7}, "device='cuda:7' of 2 that are here"),
     (7, "device='cuda:7' of 2 that are here"),
 ])  # fmt: skip
-def test_a_device_map_of_places_that_do_not_exist_is_refused(device_map, told, monkeypatch):
+def test_a_device_map_of_places_that_do_not_exist_is_refused(device_map, message, monkeypatch):
     gpus(monkeypatch, 2)
     for good in ("auto", "cuda:1", 1, {"a": 0, "b": "cpu", "c": "disk"}, {"": torch.device("cpu")}):
         placement.check(device_map=good)
-    refused(told, placement.check, device_map=device_map)
+    refused(message, placement.check, device_map=device_map)
 
 
 def test_a_device_map_needs_accelerate_and_no_device(monkeypatch):
@@ -58,8 +58,8 @@ def test_the_dtype_beside_a_device_map_is_that_of_the_gpu(monkeypatch):
 
 
 def test_kinds_of_attention_that_cannot_be_had_are_refused(monkeypatch):
-    told = "attn_implementation='flash' is unknown: use 'eager', 'sdpa', 'flash_"
-    refused(told, placement.check, attn_implementation="flash")
+    message = "attn_implementation='flash' is unknown: use 'eager', 'sdpa', 'flash_"
+    refused(message, placement.check, attn_implementation="flash")
     flash = dict(attn_implementation="flash_attention_2")
     refused("needs a CUDA device and the package flash-attn .*: use 'sdpa'", placement.check, **flash)
     monkeypatch.setattr("transformers.utils.is_flash_attn_2_available", lambda: True)
@@ -71,8 +71,8 @@ def test_a_model_without_that_kind_of_attention_is_told(tmp_path):
     words = tiny.tokenizer("bert")
     config = DebertaV2Config(vocab_size=len(words), **tiny.SIZES, pad_token_id=0)
     tiny.save(SimpleNamespace(model=DebertaV2ForSequenceClassification(config), tokenizer=words), tmp_path)
-    told = "attn_implementation='sdpa': model .* cannot have it"
-    refused(told, models.load, str(tmp_path), ("no", "yes"), attn_implementation="sdpa")
+    message = "attn_implementation='sdpa': model .* cannot have it"
+    refused(message, models.load, str(tmp_path), ("no", "yes"), attn_implementation="sdpa")
 
 
 def test_a_module_computes_where_accelerate_says():

@@ -43,8 +43,8 @@ def test_a_models_folder_comes_first_then_a_folder_of_that_name(tmp_path, monkey
 
 @pytest.mark.skipif(not importlib.util.find_spec(PACKAGED[MINILM][0]), reason="needs the test extra")
 def test_an_installed_package_serves_minilm_where_no_folder_does(tmp_path):
-    found = places.locate(MINILM, str(tmp_path))
-    assert json.loads((tmp_path / found / "config.json").read_text())["num_hidden_layers"] == 6
+    folder = places.locate(MINILM, str(tmp_path))
+    assert json.loads((tmp_path / folder / "config.json").read_text())["num_hidden_layers"] == 6
     mine = tmp_path / "all-MiniLM-L6-v2"
     mine.mkdir()
     (mine / "config.json").write_text("{}")

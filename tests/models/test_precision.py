@@ -80,11 +80,11 @@ def test_the_last_layer_gives_more_digits_than_half_precision_has(dtype):
     hook = model.model.classifier.register_forward_pre_hook(lambda module, args: pooled.append(args[0]))
     batch = model.collate(model.encode(TEXTS[:1]))
     with torch.no_grad():
-        found = model.logits(batch)
+        output = model.logits(batch)
     hook.remove()
     head = model.model.classifier
     expected = pooled[0].double() @ head.weight.double().T + head.bias.double()
-    torch.testing.assert_close(found.double(), expected.detach(), atol=1e-6, rtol=1e-6)
+    torch.testing.assert_close(output.double(), expected.detach(), atol=1e-6, rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["tiny-bert", "bilstm"])
@@ -93,10 +93,10 @@ def test_training_keeps_its_weights_in_float32(kind, monkeypatch):
     data = {s: (model.encode(TEXTS * 4), np.array([1, 0, 1] * 4)) for s in ("train", "validation")}
     seen, logits = set(), model.logits
 
-    def watched(batch, **given):
+    def watched(batch, **more):
         if model.model.training:
             seen.add(next(model.model.parameters()).dtype)
-        return logits(batch, **given)
+        return logits(batch, **more)
 
     monkeypatch.setattr(model, "logits", watched)
     history = training.fine_tune(model, data, epochs=8, batch_size=4, learning_rate=5e-3)
@@ -105,14 +105,14 @@ def test_training_keeps_its_weights_in_float32(kind, monkeypatch):
 
 
 def test_a_bilstm_in_float16_is_refused():
-    told = "precision='float16' is unknown: use 'float32', 'bfloat16'"
-    refused(told, models.load, "bilstm", ("no", "yes"), TEXTS, dtype="float16")
+    message = "precision='float16' is unknown: use 'float32', 'bfloat16'"
+    refused(message, models.load, "bilstm", ("no", "yes"), TEXTS, dtype="float16")
 
 
 def test_a_bilstm_in_a_dtype_that_torch_has_no_lstm_for_is_refused(monkeypatch):
     monkeypatch.setattr(bilstm, "has_lstm", lambda dtype: dtype == torch.float32)
-    told = "no bfloat16 LSTM for this processor: use float32 or a GPU"
-    refused(told, models.load, "bilstm", ("no", "yes"), TEXTS, dtype="bfloat16")
+    message = "no bfloat16 LSTM for this processor: use float32 or a GPU"
+    refused(message, models.load, "bilstm", ("no", "yes"), TEXTS, dtype="bfloat16")
     assert models.load("bilstm", ("no", "yes"), TEXTS).outputs == 2
 
 
@@ -120,8 +120,8 @@ def test_training_in_float16_is_refused():
     model = loaded("tiny-bert", "float16")
     split = model.encode(TEXTS), np.array([1, 0, 1])
     data = {"train": split, "validation": split}
-    told = "float16, whose gradients vanish: train it in bfloat16"
-    refused(told, training.fine_tune, model, data, epochs=1, batch_size=2, learning_rate=1e-3)
+    message = "float16, whose gradients vanish: train it in bfloat16"
+    refused(message, training.fine_tune, model, data, epochs=1, batch_size=2, learning_rate=1e-3)
 
 
 def test_outputs_that_overflow_name_the_dtype():
@@ -165,5 +165,5 @@ def test_quantised_weights_are_explained_as_they_are_and_not_trained():
     assert layer.dense.weight.dtype == torch.int8 and torch.equal(layer.dense.weight, codes)
     split = model.encode(TEXTS), np.array([1, 0, 1])
     data = {"train": split, "validation": split}
-    told = "has quantised weights: load it without quantisation to train it"
-    refused(told, training.fine_tune, model, data, epochs=1, batch_size=2, learning_rate=1e-3)
+    message = "has quantised weights: load it without quantisation to train it"
+    refused(message, training.fine_tune, model, data, epochs=1, batch_size=2, learning_rate=1e-3)

@@ -18,21 +18,21 @@ def classifier(request):
 
 def text_inputs(classifier, text):
     """The Hugging Face tokenizer's own tensors, and which tokens belong to the text."""
-    given = classifier.tokenizer(text, return_tensors="pt", return_special_tokens_mask=True)
-    own = given.pop("special_tokens_mask")[0].numpy() == 0
-    return given, own
+    tensors = classifier.tokenizer(text, return_tensors="pt", return_special_tokens_mask=True)
+    real = tensors.pop("special_tokens_mask")[0].numpy() == 0
+    return tensors, real
 
 
 def by_hand(classifier, text, algorithm, **settings):
     """Predicted class and captum's scores of one text, nothing of faithlib between."""
-    model, (given, own) = classifier.model, text_inputs(classifier, text)
-    others = {name: value for name, value in given.items() if name != "input_ids"}
-    embeddings = model.get_input_embeddings()(given["input_ids"]).detach().requires_grad_()
+    model, (tensors, real) = classifier.model, text_inputs(classifier, text)
+    others = {name: value for name, value in tensors.items() if name != "input_ids"}
+    embeddings = model.get_input_embeddings()(tensors["input_ids"]).detach().requires_grad_()
     target = int(model(inputs_embeds=embeddings, **others).logits.argmax())
     scores = algorithm(lambda x: model(inputs_embeds=x, **others).logits).attribute(
         embeddings, target=target, **settings
     )
-    return target, np.where(own, scores.sum(-1)[0].detach().numpy(), 0)
+    return target, np.where(real, scores.sum(-1)[0].detach().numpy(), 0)
 
 
 def captums(classifier, algorithm, **settings):
@@ -42,35 +42,35 @@ def captums(classifier, algorithm, **settings):
 
 def ablation(classifier):
     """Leave-one-out by captum's FeatureAblation on the ids."""
-    targets, found = [], []
+    targets, rows = [], []
     for text in tiny.TEXTS:
-        given, own = text_inputs(classifier, text)
-        ids = given.pop("input_ids")
+        tensors, real = text_inputs(classifier, text)
+        ids = tensors.pop("input_ids")
 
-        def logits(ids, given=given):
+        def logits(ids, tensors=tensors):
             with torch.no_grad():
                 return classifier.model(
                     inputs_embeds=classifier.model.get_input_embeddings()(ids),
-                    **{name: value.expand(len(ids), -1) for name, value in given.items()},
+                    **{name: value.expand(len(ids), -1) for name, value in tensors.items()},
                 ).logits
 
         targets.append(int(logits(ids).argmax()))
         mask = classifier.tokenizer.mask_token_id
         scores = captum.attr.FeatureAblation(logits).attribute(ids, mask, targets[-1])
-        found.append(np.where(own, scores[0].numpy(), 0))
-    return targets, found
+        rows.append(np.where(real, scores[0].numpy(), 0))
+    return targets, rows
 
 
 def ns_and_nc(classifier, text, target, scores):
     """NS and NC of one text: the embedding layer's output is multiplied by 0, token by token."""
-    model, (given, own) = classifier.model, text_inputs(classifier, text)
+    model, (tensors, real) = classifier.model, text_inputs(classifier, text)
 
     def probability(kept):
         layer = model.base_model.embeddings
         factor = torch.tensor(kept, dtype=torch.float32)[None, :, None]
         hook = layer.register_forward_hook(lambda module, args, output: output * factor)
-        ids = given["input_ids"]
-        others = {name: value for name, value in given.items() if name != "input_ids"}
+        ids = tensors["input_ids"]
+        others = {name: value for name, value in tensors.items() if name != "input_ids"}
         try:
             with torch.no_grad():
                 embeddings = model.get_input_embeddings()(ids)
@@ -79,15 +79,15 @@ def ns_and_nc(classifier, text, target, scores):
             hook.remove()
         return float(logits.softmax(-1)[0, target])
 
-    full, empty = probability(np.ones(len(own))), probability(~own)
+    full, empty = probability(np.ones(len(real))), probability(~real)
     s_zero = 1 - max(0, full - empty)
     if 1 - s_zero < 0.05:
         return np.nan, np.nan
-    order = sorted(np.flatnonzero(own), key=lambda i: -scores[i])
+    order = sorted(np.flatnonzero(real), key=lambda i: -scores[i])
     ns, nc = [], []
     for ratio in RATIOS:
-        rationale = np.isin(np.arange(len(own)), order[: int(np.ceil(round(ratio * own.sum(), 9)))])
-        s = 1 - max(0, full - probability(~own | rationale))
+        rationale = np.isin(np.arange(len(real)), order[: int(np.ceil(round(ratio * real.sum(), 9)))])
+        s = 1 - max(0, full - probability(~real | rationale))
         c = max(0, full - probability(~rationale))
         ns.append((s - s_zero) / (1 - s_zero))
         nc.append(c / (1 - s_zero))
@@ -128,5 +128,5 @@ def test_captums_scores_given_have_the_values_of_our_own(classifier):
     )
     table = study.table.set_index(["attribution", "metric"])
     for metric in ("ns", "soft_nc"):
-        ours, given = (table.loc[name, metric] for name in ("ours", "captum"))
-        assert ours.value == pytest.approx(given.value, abs=1e-4) and ours.n == given.n
+        ours, other = (table.loc[name, metric] for name in ("ours", "captum"))
+        assert ours.value == pytest.approx(other.value, abs=1e-4) and ours.n == other.n

@@ -29,7 +29,7 @@ def test_a_study_from_chunks_is_the_same(model, tmp_path, monkeypatch):
     kept = sorted(path.name for path in (tmp_path / "new").iterdir())
     assert len(kept) == len(NAMES) * (1 + len(METRICS))
     monkeypatch.setattr(attributions, "attribute", None)
-    monkeypatch.setattr(measure, "_values", lambda *given: None.nothing)
+    monkeypatch.setattr(measure, "_values", lambda *args: None.nothing)
     again = evaluate(model, tiny.TEXTS, NAMES, METRICS, resume=str(tmp_path / "new"))
     for other in (first, again):
         pd.testing.assert_frame_equal(other.table, plain.table, rtol=1e-6)
@@ -71,12 +71,12 @@ def test_what_is_finished_when_it_is_stopped_is_kept(model, tmp_path, monkeypatc
     ids=lambda changed: next(iter(changed)),
 )  # fmt: skip
 def test_another_study_finds_nothing(model, tmp_path, changed):
-    given = dict(model=model, data=tiny.TEXTS, attributions=["integrated_gradients"], metrics=["ns"], steps=2)
-    evaluate(**given, resume=tmp_path)
+    setup = dict(model=model, data=tiny.TEXTS, attributions=["integrated_gradients"], metrics=["ns"], steps=2)
+    evaluate(**setup, resume=tmp_path)
     before = set(tmp_path.iterdir())
-    found = evaluate(**given | changed, resume=tmp_path)
+    study = evaluate(**setup | changed, resume=tmp_path)
     assert len(set(tmp_path.iterdir()) - before) == 2
-    pd.testing.assert_frame_equal(found.values, evaluate(**given | changed).values, rtol=1e-5, atol=1e-6)
+    pd.testing.assert_frame_equal(study.values, evaluate(**setup | changed).values, rtol=1e-5, atol=1e-6)
 
 
 def test_a_function_that_was_changed_runs_again(model, tmp_path):
@@ -90,8 +90,8 @@ def test_a_function_that_was_changed_runs_again(model, tmp_path):
         return batch.maskable * 4.0
 
     versions = version(1.0), version(2.0), version(1.0), mine
-    found = [evaluate(model, tiny.TEXTS, [m], ["ns"], resume=tmp_path) for m in versions]
-    assert [study.scores["mine"][0][1] for study in found] == [1, 2, 1, 4]
+    studies = [evaluate(model, tiny.TEXTS, [m], ["ns"], resume=tmp_path) for m in versions]
+    assert [study.scores["mine"][0][1] for study in studies] == [1, 2, 1, 4]
     assert len(list(tmp_path.glob("mine.scores.*"))) == 3
 
 
@@ -106,12 +106,12 @@ class Twice(Classifier):
 
 
 def test_a_model_whose_methods_are_others_is_another(model):
-    def told(of):
-        own = copy.copy(model)
-        own.__class__ = of
-        return chunks.identity(own)
+    def traits(of):
+        twin = copy.copy(model)
+        twin.__class__ = of
+        return chunks.identity(twin)
 
-    assert told(Once) == told(Once) != told(Twice) and told(Classifier)[3] == []
+    assert traits(Once) == traits(Once) != traits(Twice) and traits(Classifier)[3] == []
 
 
 def test_a_model_that_is_set_up_otherwise_is_another(model):
@@ -187,11 +187,11 @@ def method(factor):
     ],
 )
 def test_what_a_function_holds_makes_it_another(model, tmp_path, make):
-    found = [
+    scores = [
         evaluate(model, tiny.TEXTS, {"mine": make(factor)}, ["ns"], resume=tmp_path).scores["mine"][0][1]
         for factor in (1.0, -3.0, 1.0)
     ]
-    assert found == [1, -3, 1] and len(list(tmp_path.glob("mine.scores.*"))) == 2
+    assert scores == [1, -3, 1] and len(list(tmp_path.glob("mine.scores.*"))) == 2
 
 
 def test_a_module_that_a_function_uses_makes_it_another(tmp_path, monkeypatch):

@@ -27,7 +27,7 @@ def loaded(splits, labels=()):
 
 
 @pytest.mark.parametrize(
-    "given",
+    "source",
     [
         ["the plot", "boring"], ("the plot", "boring"), pd.DataFrame(ROWS, index=[7, 3]),
         pd.Series(["the plot", "boring"], index=[7, 3]), np.array(["the plot", "boring"]),
@@ -37,8 +37,8 @@ def loaded(splits, labels=()):
     ],
     ids=["list", "tuple", "frame", "series", "array", "dataset", "splits", "loaded"],
 )  # fmt: skip
-def test_every_form_is_the_same_texts(given):
-    texts = data.read(given)
+def test_every_form_is_the_same_texts(source):
+    texts = data.read(source)
     assert texts.column("text") == ["the plot", "boring"] and list(texts.frame.index) == [0, 1]
     assert texts.column("target") is None
 
@@ -63,24 +63,24 @@ def test_classes_that_are_called_by_numbers():
     stars = tiny.classifier()
     stars.model.config.id2label = {0: "1", 1: "2", 2: "3"}
     texts = data.read(loaded({"test": pd.DataFrame(ROWS)}, ("0", "1", "2")))
-    told = r"label of row 1 is 2, and the classes are called 1, 2, 3: give names, as '2' \(load_data: labels="
-    refused(told, classes.labels, texts, stars)
+    line = r"label of row 1 is 2, and the classes are called 1, 2, 3: give names, as '2' \(load_data: labels="
+    refused(line, classes.labels, texts, stars)
     frame = pd.DataFrame({"text": ["the plot", "boring", "great"], "stars": [1, 3, 2]})
     of_file = load_data(frame, label="stars", labels=["1", "2", "3"])
     assert classes.labels(data.read(of_file), stars).tolist() == [0, 2, 1]
-    for given in (list(frame.text), frame[["text"]], load_data(list(frame.text))):
-        assert classes.labels(data.read(given), stars) is None
+    for source in (list(frame.text), frame[["text"]], load_data(list(frame.text))):
+        assert classes.labels(data.read(source), stars) is None
     assert classes.labels(data.read(frame.assign(label=["1", "3", "2"])), stars).tolist() == [0, 2, 1]
     assert evaluate(stars, list(frame.text), ["gradient_l2"], ["ns"], targets=["1", "1", "3"]).targets[2] == 2
-    told = "targets of text 0 is 1, and the classes are called"
-    refused(told, evaluate, stars, ["the plot"], ["gradient_l2"], targets=[1])
+    line = "targets of text 0 is 1, and the classes are called"
+    refused(line, evaluate, stars, ["the plot"], ["gradient_l2"], targets=[1])
 
 
 def test_long_texts_are_refused_or_cut(classifier):
     texts = data.read([" ".join(["plot"] * 70), "the plot"])
     refused("1 of 2 texts are longer than tiny-bert takes", texts.encode, classifier, "error")
-    encodings, told = texts.encode(classifier, "truncate")
-    assert [len(e.ids) for e in encodings] == [64, 4] and told.endswith("at most 64): their ends are cut.")
+    encodings, note = texts.encode(classifier, "truncate")
+    assert [len(e.ids) for e in encodings] == [64, 4] and note.endswith("at most 64): their ends are cut.")
     assert data.read(["the plot"]).encode(classifier, "truncate")[1] == ""
     refused("the end of a prompt decides", texts.encode, tiny.causal(), "truncate")
 
@@ -107,7 +107,7 @@ def test_language_models_read_text_alone():
 
 
 @pytest.mark.parametrize(
-    "given",
+    "source",
     [
         pd.DataFrame({"text": ["a", "b"], "label": ["MAYBE", "no"]}),
         pd.DataFrame({"text": ["a", "b"], "label": [2.0, 0.0]}),
@@ -123,19 +123,19 @@ def test_language_models_read_text_alone():
     ],
     ids=["names", "floats", "LABEL_2", "digits", "loaded", "ClassLabel"],
 )
-def test_labels_meet_by_name_in_any_order_and_type(classifier, given):
-    assert classes.labels(data.read(given), classifier).tolist() == [2, 0]
+def test_labels_meet_by_name_in_any_order_and_type(classifier, source):
+    assert classes.labels(data.read(source), classifier).tolist() == [2, 0]
 
 
 def test_other_classes_and_missing_labels_are_refused(classifier):
     frame = pd.DataFrame({"text": ["a", "b"], "label": [0, 1]})
-    told = "data has the classes good, bad, tiny-bert has no, yes, maybe: give"
-    refused(told, classes.labels, data.read(loaded({"test": frame}, ("good", "bad"))), classifier)
+    message = "data has the classes good, bad, tiny-bert has no, yes, maybe: give"
+    refused(message, classes.labels, data.read(loaded({"test": frame}, ("good", "bad"))), classifier)
     with pytest.raises(ValueError, match="label of row 1 is nan: the model has classes"):
         classes.labels(data.read(frame.assign(label=[1, float("nan")])), classifier)
     texts = data.read(loaded({"test": frame}, ("a", "b", "c")))
-    told = "tiny-bert does not name its classes: taken as 0 = a, 1 = b, 2 = c."
-    assert classes.taken_as(texts, tiny.classifier()) == told
+    message = "tiny-bert does not name its classes: taken as 0 = a, 1 = b, 2 = c."
+    assert classes.taken_as(texts, tiny.classifier()) == message
     assert classes.taken_as(texts, classifier) == ""
 
 

@@ -60,9 +60,9 @@ def test_scores_are_steps_of_a_rows_largest_and_others_than_maskable_ones_are_ze
     assert texts[1]["scores"][0] == [0, 999, 500, 0] and texts[1]["largest"][0] == 2.0
     assert texts[2]["scores"][0] == [0, 0, 0] and texts[2]["largest"][0] == 0.0
     for text, scores in zip(texts, zip(*SCORES.values(), strict=True), strict=True):
-        for steps, largest, own in zip(text["scores"], text["largest"], scores, strict=True):
+        for steps, largest, row in zip(text["scores"], text["largest"], scores, strict=True):
             read = np.array(steps) * largest / explorer.LEVELS
-            assert read[1:-1] == pytest.approx(own[1:-1], abs=largest / explorer.LEVELS)
+            assert read[1:-1] == pytest.approx(row[1:-1], abs=largest / explorer.LEVELS)
 
 
 def test_tokens_are_read_without_marks():
@@ -94,8 +94,8 @@ def test_texts_labels_and_notes_stay_text():
 def test_odd_characters_come_back(odd):
     odd = odd.encode("utf-16", "surrogatepass").decode("utf-16")
     held = study(tokens=[[odd] * len(row) for row in TOKENS], texts=[odd] * 3)
-    found = json.loads(Elements(explorer.page(held)).scripts[0])["texts"][0]
-    assert found["text"] == odd and found["tokens"] == [odd] * 6
+    text = json.loads(Elements(explorer.page(held)).scripts[0])["texts"][0]
+    assert text["text"] == odd and text["tokens"] == [odd] * 6
 
 
 def test_nothing_is_loaded_and_no_other_script_runs():
@@ -131,11 +131,11 @@ def test_tokens_can_be_read_on_the_strongest_colour(theme):
     """Contrast of at least 4.5 : 1 (WCAG 2.2, AA)."""
     style = (explorer.PARTS / "explorer.css").read_text(encoding="utf-8")
     light = dict(re.findall(r"--([a-z]+): ([^;]+);", style.split("}")[0]))
-    own = light | dict(re.findall(r"--([a-z]+): ([^;]+);", style[style.index(theme) :].split("}")[0]))
-    page, ink = (np.array([int(own[n][i : i + 2], 16) for i in (1, 3, 5)]) for n in ("page", "ink"))
+    values = light | dict(re.findall(r"--([a-z]+): ([^;]+);", style[style.index(theme) :].split("}")[0]))
+    page, ink = (np.array([int(values[n][i : i + 2], 16) for i in (1, 3, 5)]) for n in ("page", "ink"))
     for colour in ("positive", "negative"):
-        strongest = np.array(own[colour].split(), float) * float(own["most"]) + page * (
-            1 - float(own["most"])
+        strongest = np.array(values[colour].split(), float) * float(values["most"]) + page * (
+            1 - float(values["most"])
         )
         high, low = sorted((luminance(ink), luminance(strongest)), reverse=True)
         assert (high + 0.05) / (low + 0.05) >= 4.5

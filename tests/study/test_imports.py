@@ -38,32 +38,32 @@ ALIGNED = [[0, 1, 2, 3, 4, 5, 6, 7, 8, 0], [0, 1, 0]]
 
 @pytest.mark.parametrize("values", [TOKENS, [row[1:-1] for row in TOKENS]], ids=["tokens", "maskable"])
 def test_a_value_a_token_stays_and_others_than_maskable_ones_are_zero(classifier, values):
-    found = one(classifier, values)
-    assert [row.tolist() for row in found] == ALIGNED
-    assert all(row.dtype == np.float64 for row in found)
+    rows = one(classifier, values)
+    assert [row.tolist() for row in rows] == ALIGNED
+    assert all(row.dtype == np.float64 for row in rows)
 
 
 def test_sub_words_share_the_value_of_their_word(classifier):
-    found = one(classifier, [[1, 2, 3, 4, -9, 6], [7]])
-    assert [row.tolist() for row in found] == [[0, 1, 2, 3, 4, -3, -3, -3, 6, 0], [0, 7, 0]]
+    rows = one(classifier, [[1, 2, 3, 4, -9, 6], [7]])
+    assert [row.tolist() for row in rows] == [[0, 1, 2, 3, 4, -3, -3, -3, 6, 0], [0, 7, 0]]
 
 
 def test_blanks_that_belong_to_tokens_are_no_words():
     model = tiny.classifier("roberta")
     values = [np.arange(1.0, len(text.split()) + 1) for text in tiny.TEXTS]
-    for row, given, encoding in zip(
+    for row, wanted, encoding in zip(
         one(model, values, tiny.TEXTS), values, model.encode(tiny.TEXTS), strict=True
     ):
-        sums = [row[encoding.words == word].sum() for word in range(len(given))]
-        assert sums == pytest.approx(given.tolist()) and row.sum() == pytest.approx(given.sum())
+        sums = [row[encoding.words == word].sum() for word in range(len(wanted))]
+        assert sums == pytest.approx(wanted.tolist()) and row.sum() == pytest.approx(wanted.sum())
 
 
 def test_the_auxiliary_part_gets_no_scores(classifier):
-    found = one(classifier, [[1], [2]], ["boring", "great"], texts_b=["was it good ?", "is it long ?"])
-    assert [row.tolist() for row in found] == [[0, 1, 0, 0, 0, 0, 0, 0], [0, 2, 0, 0, 0, 0, 0, 0]]
+    rows = one(classifier, [[1], [2]], ["boring", "great"], texts_b=["was it good ?", "is it long ?"])
+    assert [row.tolist() for row in rows] == [[0, 1, 0, 0, 0, 0, 0, 0], [0, 2, 0, 0, 0, 0, 0, 0]]
     whole = np.arange(8.0)
-    found = one(classifier, [whole, whole], ["boring", "great"], texts_b=["was it good ?", "is it long ?"])
-    assert found[0].tolist() == [0, 1, 0, 0, 0, 0, 0, 0]
+    rows = one(classifier, [whole, whole], ["boring", "great"], texts_b=["was it good ?", "is it long ?"])
+    assert rows[0].tolist() == [0, 1, 0, 0, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
@@ -71,10 +71,10 @@ def test_batches_lose_their_padding(classifier, side):
     batch = np.zeros((2, 10))
     batch[0] = TOKENS[0]
     batch[1, slice(0, 3) if side == "right" else slice(7, 10)] = TOKENS[1]
-    for given in (batch, torch.tensor(batch), [torch.tensor(batch).bfloat16()], [batch[:1], batch[1:, :]]):
-        if isinstance(given, list) and len(given) == 2:  # a batch of its own has no padding
-            given[1] = given[1][:, :3] if side == "right" else given[1][:, 7:]
-        assert [row.tolist() for row in one(classifier, given)] == ALIGNED
+    for scores in (batch, torch.tensor(batch), [torch.tensor(batch).bfloat16()], [batch[:1], batch[1:, :]]):
+        if isinstance(scores, list) and len(scores) == 2:  # a batch of its own has no padding
+            scores[1] = scores[1][:, :3] if side == "right" else scores[1][:, 7:]
+        assert [row.tolist() for row in one(classifier, scores)] == ALIGNED
 
 
 def test_padding_stands_where_no_scored_token_does():
@@ -86,8 +86,8 @@ def test_padding_stands_where_no_scored_token_does():
     batch[0, 1 : lengths[0]], batch[1, 1:] = range(1, lengths[0]), range(1, lengths[1])
     for side in ("left", "right"):  # of the tokenizer; the scores are padded at the right
         causal.tokenizer.padding_side = side
-        found = one(causal, batch, ["boring", "the plot"])
-        assert [row.tolist() for row in found] == [batch[0, : lengths[0]].tolist(), batch[1].tolist()]
+        rows = one(causal, batch, ["boring", "the plot"])
+        assert [row.tolist() for row in rows] == [batch[0, : lengths[0]].tolist(), batch[1].tolist()]
 
 
 def test_a_tensor_with_a_gradient_is_read(classifier):
@@ -114,33 +114,33 @@ def test_captums_batches_are_ours(classifier):
     batch = classifier.collate(encodings)
     method = captum.attr.InputXGradient(lambda x: classifier.logits(batch, embeddings=x))
     embeddings = classifier.embed(batch.ids).detach().requires_grad_()
-    found = method.attribute(embeddings, target=torch.tensor(targets))
+    scores = method.attribute(embeddings, target=torch.tensor(targets))
     ours = attribute(classifier, encodings, targets, ["input_x_gradient"])["input_x_gradient"]
-    for a, b in zip(one(classifier, found.sum(-1), tiny.TEXTS), ours, strict=True):
+    for a, b in zip(one(classifier, scores.sum(-1), tiny.TEXTS), ours, strict=True):
         assert a == pytest.approx(b, abs=1e-5)
-    refused("sum over the width", one, classifier, found, tiny.TEXTS)
+    refused("sum over the width", one, classifier, scores, tiny.TEXTS)
 
 
 def test_captums_language_model_results(causal):
     method = captum.attr.LLMAttribution(captum.attr.FeatureAblation(causal.model), causal.tokenizer)
-    found = []
+    results = []
     for text in tiny.PROMPTS:
         words = captum.attr.TextTokenInput(text, causal.tokenizer, skip_tokens=[2])  # [CLS] is no feature
-        found.append(method.attribute(words, target=torch.tensor([15])))
-    rows = one(causal, found, tiny.PROMPTS)
-    for row, result, encoding in zip(rows, found, causal.encode(tiny.PROMPTS), strict=True):
+        results.append(method.attribute(words, target=torch.tensor([15])))
+    rows = one(causal, results, tiny.PROMPTS)
+    for row, result, encoding in zip(rows, results, causal.encode(tiny.PROMPTS), strict=True):
         assert row[encoding.maskable] == pytest.approx(result.seq_attr.numpy(), rel=1e-6)
-    assert one(causal, found[0], tiny.PROMPTS[:1])[0].tolist() == rows[0].tolist()
+    assert one(causal, results[0], tiny.PROMPTS[:1])[0].tolist() == rows[0].tolist()
     with pytest.raises(ValueError, match="text 0: 3 scores, but tiny-llama reads 10 tokens, 9 maskable"):
-        one(causal, found[:1], tiny.PROMPTS[1:2])
+        one(causal, results[:1], tiny.PROMPTS[1:2])
 
 
 def test_captums_words_share(causal):
     """A template whose features are words."""
     method = captum.attr.LLMAttribution(captum.attr.FeatureAblation(causal.model), causal.tokenizer)
     words = captum.attr.TextTemplateInput("{} {} film", values=["the", "unlikely"], baselines=["a", "great"])
-    found = method.attribute(words, target=torch.tensor([15]))
-    first, second = found.seq_attr.double().tolist()
+    result = method.attribute(words, target=torch.tensor([15]))
+    first, second = result.seq_attr.double().tolist()
     row = one(causal, [[first, second, 0.0]], ["the unlikely film"])[0]
     assert row.tolist() == pytest.approx([0, first, *[second / 3] * 3, 0])
 
@@ -153,9 +153,9 @@ def test_inseqs_sequences(causal):
     inseq = pytest.importorskip("inseq")
     explained = inseq.load_model(causal.model, "saliency", tokenizer=causal.tokenizer, device="cpu")
     whole = [f"{text} great" for text in tiny.PROMPTS]
-    found = explained.attribute(tiny.PROMPTS, whole, attributed_fn="probability", show_progress=False)
-    rows = one(causal, found.aggregate(), tiny.PROMPTS)
-    assert [row.tolist() for row in one(causal, found.aggregate().sequence_attributions, tiny.PROMPTS)] == [
+    result = explained.attribute(tiny.PROMPTS, whole, attributed_fn="probability", show_progress=False)
+    rows = one(causal, result.aggregate(), tiny.PROMPTS)
+    assert [row.tolist() for row in one(causal, result.aggregate().sequence_attributions, tiny.PROMPTS)] == [
         row.tolist() for row in rows
     ]
     for row, encoding in zip(rows, causal.encode(tiny.PROMPTS), strict=True):
@@ -164,9 +164,9 @@ def test_inseqs_sequences(causal):
         norms = torch.autograd.grad(probability, embeddings)[0][0].norm(dim=-1)
         wanted = np.where(encoding.maskable, norms / norms.sum(), 0)
         assert row == pytest.approx(wanted, rel=1e-3)
-    refused(r"shape \(5, 1, 16\): call aggregate\(\)", one, causal, found, tiny.PROMPTS)
+    refused(r"shape \(5, 1, 16\): call aggregate\(\)", one, causal, result, tiny.PROMPTS)
     with pytest.raises(ValueError, match="text 0: its prompt has 4 tokens, tiny-llama reads 2, and they"):
-        one(causal, found.aggregate(), tiny.PROMPTS[2:3])
+        one(causal, result.aggregate(), tiny.PROMPTS[2:3])
 
 
 class Token:
@@ -226,16 +226,16 @@ def test_shaps_explanations(classifier):
 
     texts = tiny.TEXTS[:3]
     explain = shap.Explainer(probabilities, shap.maskers.Text(classifier.tokenizer))
-    found = explain(texts, silent=True)
-    rows = one(classifier, found, texts, targets=[0, 1, 2])
+    result = explain(texts, silent=True)
+    rows = one(classifier, result, texts, targets=[0, 1, 2])
     for i, row in enumerate(rows):
-        assert row[1:-1] == pytest.approx(found.values[i][1:-1, i])  # a slice a token
-    singles = one(classifier, [found[i] for i in range(3)], texts, targets=[0, 1, 2])
+        assert row[1:-1] == pytest.approx(result.values[i][1:-1, i])  # a slice a token
+    singles = one(classifier, [result[i] for i in range(3)], texts, targets=[0, 1, 2])
     assert [row.tolist() for row in singles] == [row.tolist() for row in rows]
     explain = shap.Explainer(probabilities, shap.maskers.Text(r"\W+"))  # words
-    found = explain(texts[1:2], silent=True)
-    row = one(classifier, found, texts[1:2], targets=[2])[0]
-    assert row.sum() == pytest.approx(found.values[0][:, 2].sum(), abs=1e-6)
+    result = explain(texts[1:2], silent=True)
+    row = one(classifier, result, texts[1:2], targets=[2])[0]
+    assert row.sum() == pytest.approx(result.values[0][:, 2].sum(), abs=1e-6)
     assert row[5] == row[6] == row[7] != 0  # un ##like ##ly
 
 
@@ -249,15 +249,15 @@ def test_slices_are_aligned_by_characters(classifier):
 
 
 def test_special_tokens_may_be_spelt_and_case_may_differ(classifier):
-    found = one(classifier, [Explanation(np.arange(4.0), ["[CLS]", "The ", "PLOT", "[SEP]"])], ["the plot"])
-    assert found[0].tolist() == [0, 1, 2, 0]
+    rows = one(classifier, [Explanation(np.arange(4.0), ["[CLS]", "The ", "PLOT", "[SEP]"])], ["the plot"])
+    assert rows[0].tolist() == [0, 1, 2, 0]
 
 
 def test_several_outputs_need_a_target(classifier):
     values = [np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0, 6.0]])]
     explanation = Explanation(values, (["the ", "plot"], ["boring"]))
-    found = one(classifier, explanation, ["the plot", "boring"], targets=[1, 0])
-    assert [row.tolist() for row in found] == [[0, 2, 4, 0], [0, 5, 0]]
+    rows = one(classifier, explanation, ["the plot", "boring"], targets=[1, 0])
+    assert [row.tolist() for row in rows] == [[0, 2, 4, 0], [0, 5, 0]]
     refused("values of 2 outputs: give targets", one, classifier, explanation, ["the plot", "boring"])
     with pytest.raises(ValueError, match="text 0: target 2 is not one of 2 outputs: give 0 to 1"):
         one(classifier, explanation, ["the plot", "boring"], targets=[2, 0])
@@ -281,10 +281,10 @@ def test_as_many_slices_as_tokens_are_in_order():
     (encoding,) = model.encode([text])
     slices = ["" if start == stop else text[start:stop] for start, stop in encoding.spans.tolist()]
     values = np.where(encoding.maskable, np.arange(1.0, len(slices) + 1), 0)
-    given = SimpleNamespace(base_values=0.0, values=[values], data=[np.array(slices)])
-    assert one(model, given, [text])[0] == pytest.approx(values)
-    given.data = [np.array(["x"] * len(slices))]
-    refused("explain the same text", one, model, given, [text])
+    explanation = SimpleNamespace(base_values=0.0, values=[values], data=[np.array(slices)])
+    assert one(model, explanation, [text])[0] == pytest.approx(values)
+    explanation.data = [np.array(["x"] * len(slices))]
+    refused("explain the same text", one, model, explanation, [text])
 
 
 def test_scores_of_texts_that_are_cut_have_either_length(classifier):
@@ -322,5 +322,5 @@ def test_pairs_of_tokens_and_scores_are_read_in_order(classifier):
     assert one(classifier, [[("the plot", 2.0), (" was", 1.0), (" great", 4.0)]], [text])[0].tolist() == [
         0, 1, 1, 1, 4, 0,
     ]  # fmt: skip
-    told = r"not the text in order \(LIME's as_list\(\) has each once\): give one"
-    refused(told, one, classifier, [[("great", 0.5), ("the", 0.1)]], [text])
+    message = r"not the text in order \(LIME's as_list\(\) has each once\): give one"
+    refused(message, one, classifier, [[("great", 0.5), ("the", 0.1)]], [text])

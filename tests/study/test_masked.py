@@ -29,8 +29,8 @@ def data():
 
 
 def test_all_has_racu_and_masf_of_a_model_trained_with_masks(data, capsys):
-    given = [np.zeros(len(e.ids)) for e in trained().encode(list(data["test"].text))]
-    wanted = {"gradient_l2": "gradient_l2", "beam": "beam", "given": given}
+    zeros = [np.zeros(len(e.ids)) for e in trained().encode(list(data["test"].text))]
+    wanted = {"gradient_l2": "gradient_l2", "beam": "beam", "given": zeros}
     study = evaluate(trained(), data, wanted, "all", beam=2, baselines=0, progress=False)
     assert "left out" not in capsys.readouterr().out + " ".join(study.notes)
     table = study.table.set_index(["attribution", "metric"])
@@ -38,17 +38,17 @@ def test_all_has_racu_and_masf_of_a_model_trained_with_masks(data, capsys):
     row = table.loc["gradient_l2", "masked_racu"]
     assert np.isfinite(row.value) and row.n == 15 and row.flag == "one value of the data set: no interval"
     masf = table.loc["gradient_l2", "masf"]
-    own = study.values.query("metric == 'masf' and attribution == 'gradient_l2'").value
-    assert masf.value == pytest.approx(own.mean()) and masf.n == len(own) == 15
+    values = study.values.query("metric == 'masf' and attribution == 'gradient_l2'").value
+    assert masf.value == pytest.approx(values.mean()) and masf.n == len(values) == 15
     assert table.loc["given", "masked_racu"].flag == "scores that are given cannot be asked again"
     assert ("given", "masf") not in table.index and ("beam", "masf") in table.index
 
 
 def test_validation_texts_that_are_too_long_are_told(data, capsys):
     long = pd.DataFrame({"text": [" ".join(TEXTS * 9)], "label": [0]})
-    given = data | {"validation": pd.concat([data["validation"], long], ignore_index=True)}
+    splits = data | {"validation": pd.concat([data["validation"], long], ignore_index=True)}
     model = trained()
-    evaluate(model, given, ["gradient_l2"], ["masf"], progress=False)
+    evaluate(model, splits, ["gradient_l2"], ["masf"], progress=False)
     said = f"MaSF leaves out 1 of {len(TEXTS) + 1} validation texts: more than {model.max_length} tokens\n"
     assert said in capsys.readouterr().out
 

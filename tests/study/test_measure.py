@@ -21,7 +21,7 @@ class Counting:
     def __init__(self, model, monkeypatch):
         self.rows, self.distinct, logits = 0, set(), model.logits
 
-        def counted(batch, embeddings=None, factor=None, weight=None, **given):
+        def counted(batch, embeddings=None, factor=None, weight=None, **more):
             for i, n in enumerate(batch.present.sum(1).tolist()):
                 parts = [batch.ids[i, :n], batch.types[i, :n]]
                 parts += [] if embeddings is None else [embeddings[i, :n].detach()]
@@ -30,7 +30,7 @@ class Counting:
                     parts = parts[:-1] if (parts[-1] == 1).all() else parts
                 self.distinct.add((torch.is_grad_enabled(), *(p.numpy().tobytes() for p in parts)))
                 self.rows += 1
-            return logits(batch, embeddings=embeddings, factor=factor, **given)
+            return logits(batch, embeddings=embeddings, factor=factor, **more)
 
         monkeypatch.setattr(model, "logits", counted)
 
@@ -62,10 +62,10 @@ def test_metrics_added_to_a_study_share_its_passes(monkeypatch):
 def test_equal_scores_share_soft_draws(monkeypatch):
     model = tiny.classifier()
     encodings = model.encode(tiny.TEXTS)
-    given = {"mine": [np.where(e.maskable, np.arange(len(e.ids)), 0.0) for e in encodings]}
-    given["copy"] = given["mine"]
+    scores = {"mine": [np.where(e.maskable, np.arange(len(e.ids)), 0.0) for e in encodings]}
+    scores["copy"] = scores["mine"]
     counting = Counting(model, monkeypatch)
-    study = evaluate(model, tiny.TEXTS, given, ["soft_ns", "equal_soft_nc"], baselines=0)
+    study = evaluate(model, tiny.TEXTS, scores, ["soft_ns", "equal_soft_nc"], baselines=0)
     assert counting.rows <= 1.1 * len(counting.distinct)
     values = study.values.pivot(index=["metric", "example"], columns="attribution", values="value")
     assert values.mine.tolist() == pytest.approx(values["copy"].tolist(), nan_ok=True)
@@ -74,9 +74,9 @@ def test_equal_scores_share_soft_draws(monkeypatch):
 def test_language_models_share_too(monkeypatch):
     model, rows, passes = tiny.causal(), [], forward._evaluate
 
-    def counted(model, variants, tags, *given):
+    def counted(model, variants, tags, *rest):
         rows.extend(v for v, tag in zip(variants, tags, strict=True) if tag[0] == "distance")
-        return passes(model, variants, tags, *given)
+        return passes(model, variants, tags, *rest)
 
     monkeypatch.setattr(forward, "_evaluate", counted)
     evaluate(model, tiny.PROMPTS, ["gradient_l2", "random_uniform"])

@@ -28,12 +28,12 @@ def nothing_stays_registered():
 
 
 def test_functions_are_registered_for_one_call():
-    with methods.joined([keep, "lime", sized]) as found:
-        assert found.computed == {"keep": "keep", "lime": "lime", "sized": "sized"}
+    with methods.joined([keep, "lime", sized]) as joined:
+        assert joined.computed == {"keep": "keep", "lime": "lime", "sized": "sized"}
         assert {"keep", "sized"} <= set(attributions.names())
-    with methods.joined({"mine": keep, "theirs": "lime", "given": [[0.5]]}) as found:
-        assert found.computed == {"mine": "mine", "theirs": "lime"} and found.scores == {"given": [[0.5]]}
-        assert found.order == ["mine", "theirs", "given"]
+    with methods.joined({"mine": keep, "theirs": "lime", "given": [[0.5]]}) as joined:
+        assert joined.computed == {"mine": "mine", "theirs": "lime"} and joined.scores == {"given": [[0.5]]}
+        assert joined.order == ["mine", "theirs", "given"]
 
 
 def test_they_leave_when_the_call_fails():
@@ -59,10 +59,10 @@ def test_functions_return_scores_or_a_dict_or_rows():
 
 def test_settings_of_one_attribution():
     model = tiny.classifier()
-    given = {"two": partial(sized, size=2.0), "one": "gradient_l2"}
+    wanted = {"two": partial(sized, size=2.0), "one": "gradient_l2"}
 
     def two(model, batch, target):
-        return given["two"](model, batch, target)["sized"]
+        return wanted["two"](model, batch, target)["sized"]
 
-    study = evaluate(model, tiny.TEXTS, {**given, "two": two}, ["ns"])
+    study = evaluate(model, tiny.TEXTS, {**wanted, "two": two}, ["ns"])
     assert list(study.scores) == ["two", "one"] and study.scores["two"][0][2] == 4

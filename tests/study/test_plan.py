@@ -15,8 +15,8 @@ def inputs():
 
 
 def passes(inputs, names, metrics, baselines=1, **settings):
-    found = plan.chosen(metrics, inputs)
-    return plan.estimate(inputs.model, inputs.encodings, names, 0, found, baselines, **settings).passes
+    chosen = plan.chosen(metrics, inputs)
+    return plan.estimate(inputs.model, inputs.encodings, names, 0, chosen, baselines, **settings).passes
 
 
 def test_passes_by_hand(inputs):
@@ -36,12 +36,12 @@ def test_passes_by_hand(inputs):
 
 def test_seconds_and_memory(inputs):
     model, (metric,) = inputs.model, plan.chosen(["ns"], inputs)
-    given = dict(names=["random_uniform"], aligned=1, metrics=[metric], baselines=0, budget=100)
-    found = plan.estimate(model, inputs.encodings, per_token=0.5, **given)
-    assert found.seconds == pytest.approx(0.5 * (1 + 2 * 5) * (6 + 4))
-    assert found.by_name == {"random_uniform": 0, "ns": 20} and (found + found).passes == 44
+    settings = dict(names=["random_uniform"], aligned=1, metrics=[metric], baselines=0, budget=100)
+    cost = plan.estimate(model, inputs.encodings, per_token=0.5, **settings)
+    assert cost.seconds == pytest.approx(0.5 * (1 + 2 * 5) * (6 + 4))
+    assert cost.by_name == {"random_uniform": 0, "ns": 20} and (cost + cost).passes == 44
     weights = 4 * sum(w.numel() for w in model.model.parameters())
-    assert found.bytes == weights + 100 * 4 * (2 * 32 + 6 * 16)
+    assert cost.bytes == weights + 100 * 4 * (2 * 32 + 6 * 16)
     assert plan.seconds_per_token(model, inputs.encodings) > 0
 
 

@@ -68,27 +68,27 @@ def test_the_usual_operator_of_a_model_without_a_mask_token():
 
 
 def test_resample_draws_from_the_split_train(classifier):
-    given = dict(attributions=["gradient_l2"], metrics=["nc"], operator="resample", progress=False)
+    setup = dict(attributions=["gradient_l2"], metrics=["nc"], operator="resample", progress=False)
     texts = pd.DataFrame({"text": tiny.TEXTS})
-    study = evaluate(classifier, {"train": texts, "test": texts}, **given)
+    study = evaluate(classifier, {"train": texts, "test": texts}, **setup)
     assert study.table.operator.tolist() == ["resample"]
     pool = np.concatenate([e.ids[e.maskable] for e in classifier.encode(tiny.TEXTS)])
     operator = Operator(classifier, "resample", unigrams=pool, stream="study 0")
     inputs = Inputs(classifier, study.encodings, study.targets, operator=operator)
     by_hand = registry.get("nc").resolve()(inputs, study.scores["gradient_l2"])
-    own = study.values.query("baseline == ''").value.tolist()
-    assert own == pytest.approx(by_hand, nan_ok=True)
-    refused("draws tokens of the split train", evaluate, classifier, texts, **given)
-    other = evaluate(classifier, {"train": texts, "test": texts}, **given, seed=1)
-    assert other.values.query("baseline == ''").value.tolist() != own
+    values = study.values.query("baseline == ''").value.tolist()
+    assert values == pytest.approx(by_hand, nan_ok=True)
+    refused("draws tokens of the split train", evaluate, classifier, texts, **setup)
+    other = evaluate(classifier, {"train": texts, "test": texts}, **setup, seed=1)
+    assert other.values.query("baseline == ''").value.tolist() != values
     long = pd.DataFrame({"text": [*tiny.TEXTS, " ".join(["plot"] * 90), " "]})
-    assert len(evaluate(classifier, {"train": long, "test": texts}, **given).table) == 1
+    assert len(evaluate(classifier, {"train": long, "test": texts}, **setup).table) == 1
 
 
 def test_an_operator_of_another_model_is_refused(classifier):
-    given = dict(attributions=["gradient_l2"], metrics=["nc"], progress=False)
+    setup = dict(attributions=["gradient_l2"], metrics=["nc"], progress=False)
     other = Operator(tiny.classifier(seed=1), "mask")
-    refused("operator is of another model than ", evaluate, classifier, tiny.TEXTS, operator=other, **given)
+    refused("operator is of another model than ", evaluate, classifier, tiny.TEXTS, operator=other, **setup)
 
 
 def test_a_head_of_independent_labels_is_refused():

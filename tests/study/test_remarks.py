@@ -38,11 +38,11 @@ def test_equal_texts_count_once(classifier, position):
 
 
 def test_a_gap_of_integrated_gradients_is_told(classifier, tmp_path):
-    given = dict(model=classifier, data=tiny.TEXTS, attributions=["integrated_gradients"], metrics=["ns"])
+    setup = dict(model=classifier, data=tiny.TEXTS, attributions=["integrated_gradients"], metrics=["ns"])
     for resume in (None, tmp_path, tmp_path):
-        notes = evaluate(**given, steps=1, resume=resume, progress=False).notes
+        notes = evaluate(**setup, steps=1, resume=resume, progress=False).notes
         assert any("scores miss their sum by more than a tenth" in note for note in notes)
-    assert not any("miss their sum" in note for note in evaluate(**given, steps=200, progress=False).notes)
+    assert not any("miss their sum" in note for note in evaluate(**setup, steps=200, progress=False).notes)
 
 
 def test_a_model_at_chance_is_said_first_and_has_no_value(capsys):
@@ -50,10 +50,10 @@ def test_a_model_at_chance_is_said_first_and_has_no_value(capsys):
     right = predicted(model)
     assert len(set(right)) > 1
     study = evaluate(model, labelled((right + 1) % 3), ["gradient_l2"], ["nc", "soft_nc"])
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     said = "tiny-bert on these texts: at chance: Matthews' correlation -"
-    assert told.startswith(said) and told.count("\n") == 1
-    assert study.notes == [told.strip()]
+    assert output.startswith(said) and output.count("\n") == 1
+    assert study.notes == [output.strip()]
     assert study.table[["value", "ci_low", "ci_high", "diagnosticity"]].isna().all(axis=None)
     assert study.table.flag.str.startswith("at chance").all() and study.values.value.notna().any()
     fine = evaluate(model, labelled(right), ["gradient_l2"], ["nc", "soft_nc"])
@@ -63,10 +63,10 @@ def test_a_model_at_chance_is_said_first_and_has_no_value(capsys):
 
 def test_labels_of_prompts_are_left_out_with_a_note():
     causal = tiny.causal()
-    told = "Labels are left out: tiny-llama is a language model (prompts have answers, in the column target)."
-    given = pd.DataFrame({"text": tiny.PROMPTS[:2], "label": [0, 1]})
-    assert told in evaluate(causal, given, ["gradient_l2"], ["aopc_sufficiency"], progress=False).notes
+    note = "Labels are left out: tiny-llama is a language model (prompts have answers, in the column target)."
+    frame = pd.DataFrame({"text": tiny.PROMPTS[:2], "label": [0, 1]})
+    assert note in evaluate(causal, frame, ["gradient_l2"], ["aopc_sufficiency"], progress=False).notes
     assert (
-        told
+        note
         not in evaluate(causal, tiny.PROMPTS[:2], ["gradient_l2"], ["aopc_sufficiency"], progress=False).notes
     )

@@ -76,17 +76,17 @@ def test_labels_of_a_file_are_numbers_whatever_their_type(tmp_path):
 def test_a_head_that_averages_all_tokens_explains_its_own_logits(named):
     """captum#1178: with an encoder whose last layer is cut to its first token, logits are another model's."""
 
-    def averaged(network, mask, **given):
-        states = network.bert(attention_mask=mask, **given).last_hidden_state
+    def averaged(network, mask, **inputs):
+        states = network.bert(attention_mask=mask, **inputs).last_hidden_state
         weight = torch.ones(states.shape[:2]) if mask is None or mask.ndim != 2 else mask.float()
         means = (states * weight[..., None]).sum(1) / weight.sum(1, keepdim=True)
         return SequenceClassifierOutput(logits=network.classifier(means))
 
     class Loose(BertForSequenceClassification):
-        def forward(self, **given):
+        def forward(self, **inputs):
             for name in ("output_attentions", "output_hidden_states", "labels"):
-                given.pop(name, None)
-            return averaged(self, given.pop("attention_mask", None), **given)
+                inputs.pop(name, None)
+            return averaged(self, inputs.pop("attention_mask", None), **inputs)
 
     class Strict(BertForSequenceClassification):
         def forward(
@@ -101,15 +101,15 @@ def test_a_head_that_averages_all_tokens_explains_its_own_logits(named):
     network.__class__ = kind
     texts = ["the plot was great", "boring"]
     with torch.no_grad():
-        own = [network(**built.tokenizer(text, return_tensors="pt")).logits[0].tolist() for text in texts]
+        plain = [network(**built.tokenizer(text, return_tensors="pt")).logits[0].tolist() for text in texts]
         model = load_model(network, built.tokenizer)
         logits = model.logits(model.collate(model.encode(texts)))
-    assert logits.numpy() == pytest.approx(np.array(own), abs=1e-5)
+    assert logits.numpy() == pytest.approx(np.array(plain), abs=1e-5)
 
 
 def test_a_name_never_becomes_a_path(classifier, tmp_path):
-    given = {"../beside": [np.arange(4.0), np.arange(1.0)]}
-    evaluate(classifier, ["the plot was great", "boring"], given, ["ns"], resume=tmp_path / "keep", **QUIET)
+    scores = {"../beside": [np.arange(4.0), np.arange(1.0)]}
+    evaluate(classifier, ["the plot was great", "boring"], scores, ["ns"], resume=tmp_path / "keep", **QUIET)
     assert [path.name for path in tmp_path.iterdir()] == ["keep"] and any((tmp_path / "keep").iterdir())
 
 
@@ -118,8 +118,8 @@ def test_scores_from_elsewhere_of_texts_that_are_cut():
     model, long = tiny.classifier(positions=16), "the plot was great and it was boring " * 4
     whole = len(model.tokenizer(long)["input_ids"])
     for n in (16, whole):
-        given = {"mine": [np.arange(n) * 0.1, np.arange(3) * 0.1]}
-        study = evaluate(model, [long, "boring"], given, ["ns"], long_texts="truncate", **QUIET)
+        scores = {"mine": [np.arange(n) * 0.1, np.arange(3) * 0.1]}
+        study = evaluate(model, [long, "boring"], scores, ["ns"], long_texts="truncate", **QUIET)
         assert study.scores["mine"][0].tolist() == pytest.approx([0, *np.arange(1, 15) * 0.1, 0])
 
 
@@ -153,9 +153,9 @@ def test_the_estimate_counts_the_inputs_that_a_study_computes(monkeypatch):
     model, rows = tiny.classifier(), []
     logits = model.logits
 
-    def counted(batch, *given, **named):
+    def counted(batch, *rest, **named):
         rows.append(len(batch.ids))
-        return logits(batch, *given, **named)
+        return logits(batch, *rest, **named)
 
     monkeypatch.setattr(model, "logits", counted)
     generator = np.random.default_rng(0)
@@ -198,10 +198,10 @@ def test_as_many_slices_as_tokens_are_a_value_a_token(first, text):
     starts, values = [start for start, _ in spans], np.random.default_rng(0).normal(size=len(spans))
     ends = [max(end, start) for (_, end), start in zip(spans[:-1], starts[1:], strict=True)]
     values[[0, -1]] = 0
-    given = Explanation()
-    given.data = [np.array([text[a:b] for a, b in zip(starts, [*ends, spans[-1][1]], strict=True)])]
-    given.values = [values]
-    study = evaluate(model, [text], {"shap": given}, ["ns"], baselines=0, **QUIET)
+    explanation = Explanation()
+    explanation.data = [np.array([text[a:b] for a, b in zip(starts, [*ends, spans[-1][1]], strict=True)])]
+    explanation.values = [values]
+    study = evaluate(model, [text], {"shap": explanation}, ["ns"], baselines=0, **QUIET)
     assert study.scores["shap"][0] == pytest.approx(values)
 
 
@@ -215,8 +215,8 @@ def further(kind):
         return FalconForCausalLM(FalconConfig(new_decoder_architecture=False, **common, **SIZES)), words
     if kind == "bloom":
         return BloomForCausalLM(BloomConfig(hidden_size=16, n_layer=2, n_head=2, **common)), words
-    own = dict(num_key_value_heads=1, head_dim=8, intermediate_size=32, num_local_experts=2, sliding_window=4)
-    config = GptOssConfig(num_experts_per_tok=1, max_position_embeddings=64, **own, **common, **SIZES)
+    gpt = dict(num_key_value_heads=1, head_dim=8, intermediate_size=32, num_local_experts=2, sliding_window=4)
+    config = GptOssConfig(num_experts_per_tok=1, max_position_embeddings=64, **gpt, **common, **SIZES)
     return GptOssForCausalLM(config), words
 
 

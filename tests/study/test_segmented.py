@@ -74,7 +74,7 @@ def test_sentences_are_erased_by_rank():
 
 def test_answers_of_several_tokens_and_contrasts_are_sums_over_tokens():
     model, prompts = tiny.causal("llama"), ["the plot was . it was great", "boring . long . she liked it"]
-    kept = {name: fl.by_segment(model, prompts, "sentence", **given) for name, given in {
+    kept = {name: fl.by_segment(model, prompts, "sentence", **asked) for name, asked in {
         "answer": {"targets": [(20, 24), (9,)]}, "other": {"targets": [(11,), (7, 8)]},
         "both": {"targets": [(20, 24), (9,)], "contrast": [(11,), (7, 8)]},
     }.items()}  # fmt: skip
@@ -94,11 +94,11 @@ def test_answers_of_several_tokens_and_contrasts_are_sums_over_tokens():
 
 def test_what_is_wrong_is_refused_before_any_pass():
     model = tiny.causal("llama")
-    for given, told in {
+    for wrong, message in {
         ("the plot", "chapter", ""): "unit",
         ("the plot", "word", "blur"): "removal",
     }.items():
-        refused(told, fl.by_segment, model, [given[0]], given[1], removal=given[2] or "mask")
+        refused(message, fl.by_segment, model, [wrong[0]], wrong[1], removal=wrong[2] or "mask")
     with pytest.raises(ValueError, match="contrast of text 0 is its target"):
         fl.by_segment(model, ["the plot"], "word", targets=[5], contrast=[5])
 
@@ -144,8 +144,8 @@ def test_keeping_all_segments_is_the_flat_search(model):
     table = hierarchical(model, [LONG], ["sentence", "token"], targets=[1], keep=9)
     assert 1 + len(of_unit(table, "token")) == table.flat_passes[0]
     flat = fl.by_segment(model, [LONG], "token", targets=[1]).set_index("segment").score
-    found = of_unit(table, "token")
-    assert found == pytest.approx({n: flat[n] for n in found}, abs=1e-6)
+    scores = of_unit(table, "token")
+    assert scores == pytest.approx({n: flat[n] for n in scores}, abs=1e-6)
 
 
 def test_passes_are_those_that_the_model_computes(model, reads):
@@ -160,18 +160,18 @@ def test_passes_are_those_that_the_model_computes(model, reads):
 
 
 def test_passes_of_answers_and_contrasts_are_those_that_the_model_computes(reads):
-    given = {"targets": [(20, 24), (9,)], "contrast": [(20, 8), (7,)]}  # the first tokens are equal
+    asked = {"targets": [(20, 24), (9,)], "contrast": [(20, 8), (7,)]}  # the first tokens are equal
     prompts = ["the plot was . it was great", "boring . long . she liked it"]
-    table = hierarchical(tiny.causal("llama"), prompts, ["sentence", "word"], **given)
+    table = hierarchical(tiny.causal("llama"), prompts, ["sentence", "word"], **asked)
     assert sum(reads) - len(prompts) == table.groupby("text").passes.first().sum()
 
 
 def test_answers_and_contrasts_have_the_scores_of_by_segment():
     model, prompts = tiny.causal("llama"), ["the plot was . it was great", "boring . long . she liked it"]
-    given = {"targets": ["long and boring", "it"], "contrast": ["great", "not great"]}
-    table = hierarchical(model, prompts, ["sentence", "word"], **given)
+    asked = {"targets": ["long and boring", "it"], "contrast": ["great", "not great"]}
+    table = hierarchical(model, prompts, ["sentence", "word"], **asked)
     for unit in ("sentence", "word"):
-        flat = fl.by_segment(model, prompts, unit, **given).set_index(["text", "segment"])
+        flat = fl.by_segment(model, prompts, unit, **asked).set_index(["text", "segment"])
         rows = table[table.unit == unit].set_index(["text", "segment"])
         assert len(rows) and rows.score.values == pytest.approx(flat.score[rows.index].values, abs=1e-6)
         assert (rows.words == flat.words[rows.index]).all()
@@ -221,7 +221,7 @@ def test_what_is_fixed_stays_when_segments_are_erased(model):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("wrong", "message"),
     [
         (dict(units=("token", "sentence")), "in this order, each once"),
         (dict(units=()), r"units=\(\): give a list of some of passage, sentence, word, token"),
@@ -242,8 +242,8 @@ def test_what_is_fixed_stays_when_segments_are_erased(model):
         (dict(fixed=[list(range(16))]), "fixed covers all of text 0: leave out what may be removed"),
     ],
 )
-def test_what_is_wrong_is_told_before_any_pass(model, monkeypatch, given, told):
+def test_what_is_wrong_is_told_before_any_pass(model, monkeypatch, wrong, message):
     monkeypatch.setattr(model, "logits", None)
-    refused(told, hierarchical, model, [LONG], **given)
-    if not {"units", "keep"} & set(given):
-        refused(told, fl.by_segment, model, [LONG], "word", **given)
+    refused(message, hierarchical, model, [LONG], **wrong)
+    if not {"units", "keep"} & set(wrong):
+        refused(message, fl.by_segment, model, [LONG], "word", **wrong)

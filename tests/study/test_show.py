@@ -20,21 +20,21 @@ pytestmark = pytest.mark.usefixtures("coarse_figures")
 
 
 def test_attributions_are_rows_and_metrics_columns():
-    found = report.wide(study())
-    assert list(found) == ["attribution", "NS ↑", "decision flip (fraction) ↓"]
-    assert found.values.tolist() == [
+    table = report.wide(study())
+    assert list(table) == ["attribution", "NS ↑", "decision flip (fraction) ↓"]
+    assert table.values.tolist() == [
         ["leave-one-out", "0.300 [0.100, 0.500] (1 void)", "0.400 [0.200, 0.600]"],
         ["LIME", "0.433", "– (3 void)"],
     ]
-    found = report.wide(study(), "diagnosticity", arrows=False)
-    assert list(found) == ["attribution", "NS", "decision flip (fraction)"]
-    assert found.iloc[:, 1:].values.tolist() == [["0.500", "1.000"], ["0.500", "–"]]
+    table = report.wide(study(), "diagnosticity", arrows=False)
+    assert list(table) == ["attribution", "NS", "decision flip (fraction)"]
+    assert table.iloc[:, 1:].values.tolist() == [["0.500", "1.000"], ["0.500", "–"]]
 
 
 def test_labels_that_two_share_are_told_apart():
-    given = study()
-    given.table = given.table.replace({"decision_flip": "causal_soft_ns", "ns": "soft_ns"})
-    assert list(report.wide(given))[1:] == ["Soft-NS (soft_ns) ↑", "Soft-NS (causal_soft_ns) ↑"]
+    alike = study()
+    alike.table = alike.table.replace({"decision_flip": "causal_soft_ns", "ns": "soft_ns"})
+    assert list(report.wide(alike))[1:] == ["Soft-NS (soft_ns) ↑", "Soft-NS (causal_soft_ns) ↑"]
 
 
 def test_notes_say_what_intervals_speak_of_and_where_flags_hold():
@@ -68,9 +68,9 @@ def test_texts_are_chosen_from_the_worst_to_the_best(count, wanted):
 
 
 def test_texts_without_a_value_are_not_chosen_and_lower_may_be_better():
-    given = values([0.2, np.nan, 0.4])
-    assert report.chosen_texts(study(values=given), 3)[0] == [0, 2]
-    assert report.chosen_texts(study(values=given.replace("ns", "decision_flip")), 3)[0] == [2, 0]
+    frame = values([0.2, np.nan, 0.4])
+    assert report.chosen_texts(study(values=frame), 3)[0] == [0, 2]
+    assert report.chosen_texts(study(values=frame.replace("ns", "decision_flip")), 3)[0] == [2, 0]
     chosen, rule = report.chosen_texts(study(values=values([np.nan] * 3)), 2)
     assert chosen == [0, 1] and rule == "The first texts; no metric has a value."
 
@@ -95,14 +95,14 @@ def test_a_wide_table_names_the_attributions_in_each_part(capsys, monkeypatch):
 
 
 def test_a_notebook_shows_html_and_a_figure(monkeypatch):
-    shown = []
+    output = []
     monkeypatch.setattr(report, "in_notebook", lambda: True)
-    monkeypatch.setattr("IPython.display.display", lambda *things: shown.extend(things))
+    monkeypatch.setattr("IPython.display.display", lambda *things: output.extend(things))
     report.show(study(), texts=3)
-    html = "".join(t._repr_html_() for t in shown if hasattr(t, "_repr_html_") and t._repr_html_())
+    html = "".join(t._repr_html_() for t in output if hasattr(t, "_repr_html_") and t._repr_html_())
     assert "0.300 [0.100, 0.500]" in html and "&lt;b&gt;" in html and "A note &amp; a &lt;tag&gt;." in html
     assert "<script>" not in html and NASTY not in html
-    assert sum(type(thing).__name__ == "Image" for thing in shown) == 1
+    assert sum(type(thing).__name__ == "Image" for thing in output) == 1
     assert html.count("<table>") == 3  # heat maps
     assert not plt.get_fignums()
 
@@ -149,8 +149,8 @@ FILES = [
 def test_a_folder_holds_the_study(tmp_path):
     folder = report.save(study(), tmp_path / "my" / "study")
     assert folder == tmp_path / "my" / "study"
-    found = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
-    assert sorted(found) == sorted(FILES)
+    files = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+    assert sorted(files) == sorted(FILES)
     record = store.read_record(folder / "record.json")
     assert (record["kind"], record["model"], record["texts"]["n"]) == ("study", "tiny-bert", 3)
     assert record["attributions"] == list(SCORES) and record["metrics"] == ["ns", "decision_flip"]
@@ -196,7 +196,7 @@ def test_a_saved_study_is_read_again(tmp_path):
 
 
 def test_a_single_metric_has_no_agreement_to_draw(tmp_path):
-    given = study()
-    given.table, given.values = (frame[frame.metric == "ns"] for frame in (given.table, given.values))
-    report.save(given, tmp_path)
+    single = study()
+    single.table, single.values = (frame[frame.metric == "ns"] for frame in (single.table, single.values))
+    report.save(single, tmp_path)
     assert not list((tmp_path / "figures").glob("agreement*"))

@@ -27,19 +27,19 @@ def test_a_row_for_each_attribution_and_metric(classifier, position):
     study = evaluate(classifier, tiny.TEXTS, ATTRIBUTIONS, [position, "ns"])
     assert list(study.table) == COLUMNS and len(study.table) == 4
     assert study.table.attribution.tolist() == [name for name in ATTRIBUTIONS for _ in range(2)]
-    own = study.table.set_index(["attribution", "metric"]).loc["gradient_l2", position]
+    row = study.table.set_index(["attribution", "metric"]).loc["gradient_l2", position]
     firsts = [s[e.maskable][0] for s, e in zip(study.scores["gradient_l2"], study.encodings, strict=True)]
-    assert own.value == pytest.approx(np.mean(firsts)) and own.ci_low <= own.value <= own.ci_high
-    assert (own.n, own.void) == (len(tiny.TEXTS), 0)
+    assert row.value == pytest.approx(np.mean(firsts)) and row.ci_low <= row.value <= row.ci_high
+    assert (row.n, row.void) == (len(tiny.TEXTS), 0)
     values = study.values.query("metric == @position and attribution == 'gradient_l2'")
     wide = values.pivot(index="example", columns="baseline", values="value")
     preferred = (wide[""] > wide["matched"]) + 0.5 * (wide[""] == wide["matched"])
-    assert own.diagnosticity == pytest.approx(preferred.mean())
+    assert row.diagnosticity == pytest.approx(preferred.mean())
 
 
 def test_the_default_is_every_metric_that_can_have_a_value(classifier):
     frame = pd.DataFrame({"text": tiny.TEXTS[:2], "evidence": [[0], [1, 2]]})
-    found = set(evaluate(classifier, frame, ["random_uniform"]).table.metric)
+    metrics = set(evaluate(classifier, frame, ["random_uniform"]).table.metric)
     wanted = {
         name
         for name in registry.names()
@@ -47,7 +47,7 @@ def test_the_default_is_every_metric_that_can_have_a_value(classifier):
         and registry.get(name).default
         and set(registry.get(name).needs) <= {"classifier", "mask", "evidence"}
     }
-    assert found == wanted >= {"ns", "soft_nc", "auprc"}
+    assert metrics == wanted >= {"ns", "soft_nc", "auprc"}
     without = evaluate(classifier, tiny.TEXTS[:2], ["random_uniform"]).table.metric
     assert wanted - set(without) >= {"auprc", "precision", "first_hit"}
 
@@ -101,9 +101,9 @@ def test_matched_scores_are_the_attributions_own_in_random_order(classifier):
         study = evaluate(classifier, tiny.TEXTS, ["gradient_l2"], ["seen"])
     finally:
         registry.unregister("seen")
-    own, matched = seen
-    assert [s.tolist() for s in own] == [s.tolist() for s in study.scores["gradient_l2"]]
-    for s, m, e in zip(own, matched, study.encodings, strict=True):
+    actual, matched = seen
+    assert [s.tolist() for s in actual] == [s.tolist() for s in study.scores["gradient_l2"]]
+    for s, m, e in zip(actual, matched, study.encodings, strict=True):
         assert sorted(s) == sorted(m) and (m[~e.maskable] == 0).all()
         assert permuted(s, e, np.random.default_rng(0)).shape == m.shape
 
@@ -124,9 +124,9 @@ def test_scores_and_texts_of_other_containers_are_taken(classifier):
     listed = [np.arange(len(e.ids)) for e in classifier.encode(tiny.TEXTS)]
     column = datasets.Dataset.from_dict({"text": tiny.TEXTS})["text"]
     for texts in (column, pd.Index(tiny.TEXTS)):
-        found = evaluate(classifier, texts, {"mine": iter(listed)}, ["ns"], progress=False)
-        assert found.texts == tiny.TEXTS
-        assert found.table.equals(evaluate(classifier, tiny.TEXTS, {"mine": listed}, ["ns"]).table)
+        study = evaluate(classifier, texts, {"mine": iter(listed)}, ["ns"], progress=False)
+        assert study.texts == tiny.TEXTS
+        assert study.table.equals(evaluate(classifier, tiny.TEXTS, {"mine": listed}, ["ns"]).table)
 
 
 def test_a_metric_that_gives_no_numbers_is_told(classifier):
@@ -208,12 +208,12 @@ def test_baselines_are_drawn_as_often_as_asked(classifier, position):
     matched = study.values.query("baseline == 'matched'")
     assert sorted(set(matched.draw)) == [0, 1, 2] and len(matched) == 3 * len(tiny.TEXTS)
     assert len(set(matched[matched.example == 4].value)) > 1
-    own = study.values.query("baseline == ''").set_index("example").value
+    values = study.values.query("baseline == ''").set_index("example").value
     first = evaluate(classifier, tiny.TEXTS, ["gradient_l2"], [position]).values.query(
         "baseline == 'matched'"
     )
     assert first.value.tolist() == matched[matched.draw == 0].value.tolist()
-    won = [np.sign(own[i] - v) / 2 + 0.5 for i, v in zip(matched.example, matched.value, strict=True)]
+    won = [np.sign(values[i] - v) / 2 + 0.5 for i, v in zip(matched.example, matched.value, strict=True)]
     assert study.table.diagnosticity[0] == pytest.approx(np.mean(won))
     none = evaluate(classifier, tiny.TEXTS, ["gradient_l2"], [position], baselines=0)
     assert none.table.diagnosticity.isna().all() and set(none.values.baseline) == {""}
@@ -233,9 +233,9 @@ def test_the_same_seed_gives_the_same_study(classifier):
 def test_a_budget_bounds_every_pass(classifier, monkeypatch):
     sizes, logits = [], classifier.logits
 
-    def watching(batch, **given):
+    def watching(batch, **more):
         sizes.append(batch.ids.numel())
-        return logits(batch, **given)
+        return logits(batch, **more)
 
     whole = evaluate(classifier, tiny.TEXTS, ["leave_one_out"], ["soft_ns", "naopc_sufficiency"])
     monkeypatch.setattr(classifier, "logits", watching)
@@ -245,30 +245,30 @@ def test_a_budget_bounds_every_pass(classifier, monkeypatch):
 
 
 def test_an_estimate_is_one_line_where_it_takes_long(classifier, monkeypatch, capsys):
-    monkeypatch.setattr(plan, "seconds_per_token", lambda *given: 10.0)
+    monkeypatch.setattr(plan, "seconds_per_token", lambda *args: 10.0)
     study = evaluate(classifier, tiny.TEXTS, ["gradient_l2"], ["ns"])
-    told = capsys.readouterr()
-    (line,) = [line for line in (told.out + told.err).splitlines() if "passes" in line]
+    output = capsys.readouterr()
+    (line,) = [line for line in (output.out + output.err).splitlines() if "passes" in line]
     assert line.startswith(
         f"5 texts, 1 attributions, 1 metrics: {study.estimate}; dearest: ns and gradient_l2; "
     )
     assert line.endswith("minutes=10 stops after ten minutes; dtype='auto' of load_model may halve it")
     evaluate(classifier, tiny.TEXTS, ["gradient_l2"], ["ns"], minutes=1)
-    told = "".join(capsys.readouterr())
-    assert "20 texts take " in told and "minutes=1" in told
+    output = "".join(capsys.readouterr())
+    assert "20 texts take " in output and "minutes=1" in output
     evaluate(classifier, tiny.TEXTS, ["gradient_l2"], ["ns"], progress=False)
     assert "passes" not in "".join(capsys.readouterr())
-    monkeypatch.setattr(plan, "seconds_per_token", lambda *given: 0.0)
+    monkeypatch.setattr(plan, "seconds_per_token", lambda *args: 0.0)
     evaluate(classifier, tiny.TEXTS, ["gradient_l2"], ["ns"])
     assert "passes" not in "".join(capsys.readouterr())
 
 
 def test_a_contrast_can_fall_by_more_than_one(monkeypatch):
     seen = []
-    monkeypatch.setattr("faithlib.study.table._interval", lambda known, names, limits: seen.append(limits))
+    monkeypatch.setattr("faithlib.study.table._interval", lambda defined, names, limits: seen.append(limits))
     for contrast in (None, [2]):
-        given = dict(targets=[0], contrast=contrast, samples=5)
-        evaluate(tiny.classifier(), tiny.TEXTS[:1], ["lime"], ["aopc_sufficiency"], **given)
+        asked = dict(targets=[0], contrast=contrast, samples=5)
+        evaluate(tiny.classifier(), tiny.TEXTS[:1], ["lime"], ["aopc_sufficiency"], **asked)
     assert seen == [(-1, 1), (-2, 2)]
 
 
@@ -305,13 +305,13 @@ def test_evidence_without_blanks_is_that_of_the_tokens(capsys, read):
 
 def test_a_study_may_stop_after_some_minutes_and_go_on(classifier, tmp_path, capsys):
     texts = [" ".join(np.random.default_rng(i).choice(tiny.TEXTS[3].split(), 6)) for i in range(25)]
-    given = dict(
+    setup = dict(
         model=classifier, data=texts, attributions=["gradient_l2"], metrics=["ns", "soft_nc"], progress=False
     )
-    whole = evaluate(**given)
-    first = evaluate(**given, minutes=1e-6, resume=tmp_path)
+    whole = evaluate(**setup)
+    first = evaluate(**setup, minutes=1e-6, resume=tmp_path)
     assert len(first.texts) == 10 and "10 of 25 texts, in a random order, were done" in first.notes[-1]
-    later = evaluate(**given, resume=tmp_path)
+    later = evaluate(**setup, resume=tmp_path)
     pd.testing.assert_frame_equal(later.values, whole.values, rtol=1e-5, atol=1e-5)
     pd.testing.assert_frame_equal(later.table, whole.table, rtol=1e-5, atol=1e-5)
     both = first.values.assign(text=first.values.example.map(dict(enumerate(first.texts))))
@@ -320,7 +320,7 @@ def test_a_study_may_stop_after_some_minutes_and_go_on(classifier, tmp_path, cap
     pairs = both.merge(other.drop_duplicates(keys), on=keys)
     assert pairs.value_x.tolist() == pytest.approx(pairs.value_y.tolist(), abs=1e-5, nan_ok=True)
     for minutes in (0, -1, "10", True):
-        refused("must be above 0, and finite", evaluate, **given, minutes=minutes)
+        refused("must be above 0, and finite", evaluate, **setup, minutes=minutes)
 
 
 def test_equal_tokens_of_other_words_are_no_repeated_text_where_evidence_is_given(tmp_path):
@@ -336,41 +336,41 @@ def test_equal_tokens_of_other_words_are_no_repeated_text_where_evidence_is_give
 
 def test_repeated_texts_count_among_those_that_are_done(classifier, tmp_path):
     texts = tiny.TEXTS * 5
-    given = dict(model=classifier, data=texts, attributions=["gradient_l2"], metrics=["soft_nc"])
-    first = evaluate(**given, minutes=1e-6, resume=tmp_path, progress=False)
+    setup = dict(model=classifier, data=texts, attributions=["gradient_l2"], metrics=["soft_nc"])
+    first = evaluate(**setup, minutes=1e-6, resume=tmp_path, progress=False)
     assert len(first.texts) == 10 and first.table.n[0] == len(set(first.texts))
 
 
 def test_curves_are_what_aopc_is_the_mean_of(classifier, tmp_path):
-    given = dict(model=classifier, data=tiny.TEXTS, attributions=["gradient_l2"], progress=False)
+    setup = dict(model=classifier, data=tiny.TEXTS, attributions=["gradient_l2"], progress=False)
     for resume in (None, tmp_path, tmp_path):
-        study = evaluate(**given, metrics=["aopc_comprehensiveness"], resume=resume)
+        study = evaluate(**setup, metrics=["aopc_comprehensiveness"], resume=resume)
         falls = [np.mean(curve[0] - np.array(curve[1:])) for curve in study.curves["gradient_l2"]]
-        own = study.values[study.values.baseline == ""].sort_values("example").value
-        assert falls == pytest.approx(own.tolist(), abs=1e-6)
+        values = study.values[study.values.baseline == ""].sort_values("example").value
+        assert falls == pytest.approx(values.tolist(), abs=1e-6)
         assert [curve[0] for curve in study.curves["gradient_l2"]] == pytest.approx(
             study.p.tolist(), abs=1e-6
         )
-    assert evaluate(**given, metrics=["ns"]).curves == {}
+    assert evaluate(**setup, metrics=["ns"]).curves == {}
 
 
 def test_one_operator_for_all_metrics(classifier):
-    given = dict(
+    setup = dict(
         model=classifier,
         data=tiny.TEXTS,
         attributions=["gradient_l2"],
         metrics=["nc", "soft_nc", "auprc"][:2],
     )
-    usual, masked = evaluate(**given, progress=False), evaluate(**given, operator="mask", progress=False)
+    usual, masked = evaluate(**setup, progress=False), evaluate(**setup, operator="mask", progress=False)
     assert usual.table.operator.tolist() == ["mask", "zero"]  # soft metrics erase parts of tokens
     assert masked.table.operator.tolist() == ["mask", "mask"]
     assert set(masked.table.dtype) == {"float32"}
-    own, named = (s.values.query("metric == 'nc'").value.tolist() for s in (usual, masked))
-    assert own == pytest.approx(named, nan_ok=True)
+    default, named = (s.values.query("metric == 'nc'").value.tolist() for s in (usual, masked))
+    assert default == pytest.approx(named, nan_ok=True)
     inputs = Inputs(classifier, masked.encodings, masked.targets, operator="mask")
     by_hand = registry.get("nc").resolve()(inputs, masked.scores["gradient_l2"])
     assert masked.values.query("metric == 'nc' and baseline == ''").value.tolist() == pytest.approx(
         by_hand, nan_ok=True
     )
     for wrong in ("erase", ["mask"]):
-        refused("operator=.* is unknown", evaluate, **given, operator=wrong, progress=False)
+        refused("operator=.* is unknown", evaluate, **setup, operator=wrong, progress=False)

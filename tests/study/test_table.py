@@ -17,9 +17,9 @@ UP, DOWN = (
 )
 
 
-def frame(own, matched=(), metric="up", model="m", attribution="a"):
+def frame(scores, matched=(), metric="up", model="m", attribution="a"):
     """Values of one attribution and metric; `matched` has a row a draw."""
-    rows = [(model, i, attribution, metric, "", 0, v) for i, v in enumerate(own)]
+    rows = [(model, i, attribution, metric, "", 0, v) for i, v in enumerate(scores)]
     for draw, values in enumerate(matched):
         rows += [(model, i, attribution, metric, "matched", draw, v) for i, v in enumerate(values)]
     return pd.DataFrame(
@@ -28,8 +28,8 @@ def frame(own, matched=(), metric="up", model="m", attribution="a"):
 
 
 def test_a_row_by_hand():
-    own = [0.2, 0.5, 0.1, np.nan, 0.4]
-    row = table.table(frame(own, [[0.1, 0.6, 0.1, 0.3, np.nan]]), [UP]).iloc[0]
+    values = [0.2, 0.5, 0.1, np.nan, 0.4]
+    row = table.table(frame(values, [[0.1, 0.6, 0.1, 0.3, np.nan]]), [UP]).iloc[0]
     assert (row.value, row.n, row.void) == (pytest.approx(0.3), 4, 1)
     assert [row.ci_low, row.ci_high] == pytest.approx([0.0094, 0.5906], abs=1e-4)  # 0.3 ± 3.182 · 0.0913
     assert row.diagnosticity == pytest.approx((1 + 0 + 0.5) / 3)
@@ -74,17 +74,17 @@ def test_what_has_no_value_says_why():
 
 
 @pytest.mark.parametrize(
-    ("own", "value", "n", "flag"),
+    ("values", "value", "n", "flag"),
     [
         ([np.nan] * 3, np.nan, 0, "no text has a value"),
         ([0.5] * 4, 0.5, 4, "all values are equal"),
         ([0.5, np.nan, 0.7], 0.6, 2, "2 texts: an interval needs 3"),
     ],
 )
-def test_what_has_no_interval_says_why(own, value, n, flag):
-    row = table.table(frame(own), [UP]).iloc[0]
+def test_what_has_no_interval_says_why(values, value, n, flag):
+    row = table.table(frame(values), [UP]).iloc[0]
     assert row.value == pytest.approx(value, nan_ok=True) and np.isnan(row.ci_low) and np.isnan(row.ci_high)
-    assert (row.n, row.void, row.flag) == (n, len(own) - n, flag)
+    assert (row.n, row.void, row.flag) == (n, len(values) - n, flag)
 
 
 def test_two_models_have_no_interval():
@@ -125,8 +125,8 @@ def test_chance_is_the_gate():
 
 def test_void_and_never_flipping_texts_above_a_fifth_are_told():
     ns, flip = registry.get("ns"), registry.get("decision_flip")
-    own = {"ns": [0.5, 0.5, np.nan, np.nan, np.nan], "decision_flip": [1, 1, 0.5, 0.5, 0.5]}
-    rows = [("m", i, "lime", name, "", 0, v) for name, of in own.items() for i, v in enumerate(of)]
+    scores = {"ns": [0.5, 0.5, np.nan, np.nan, np.nan], "decision_flip": [1, 1, 0.5, 0.5, 0.5]}
+    rows = [("m", i, "lime", name, "", 0, v) for name, of in scores.items() for i, v in enumerate(of)]
     values = pd.DataFrame(
         rows, columns=["model", "example", "attribution", "metric", "baseline", "draw", "value"]
     )

@@ -23,9 +23,9 @@ def causal():
     return tiny.causal()
 
 
-def resolved(model, texts, given=None, **more):
+def resolved(model, texts, wanted=None, **more):
     texts = data.read(texts)
-    return targets.resolve(model, texts, texts.encode(model)[0], given, **more)
+    return targets.resolve(model, texts, texts.encode(model)[0], wanted, **more)
 
 
 def token(model, word):
@@ -53,9 +53,9 @@ def test_targets_are_tokens_words_and_answers(causal):
 
 def test_an_answer_is_read_as_it_follows_the_prompt():
     """A byte-level tokenizer: the blank belongs to the word after it."""
-    found = tiny.classifier("roberta")  # a language model's tokenizer would end no prompt
+    roberta = tiny.classifier("roberta")  # a language model's tokenizer would end no prompt
     model = SimpleNamespace(
-        encode=lambda texts: [e.at(slice(-1)) for e in found.encode(texts)], tokenizer=found.tokenizer
+        encode=lambda texts: [e.at(slice(-1)) for e in roberta.encode(texts)], tokenizer=roberta.tokenizer
     )
     (prompt,) = model.encode(["the plot was"])
     (whole,) = model.encode(["the plot was great"])
@@ -66,16 +66,16 @@ def test_an_answer_is_read_as_it_follows_the_prompt():
 def test_the_probability_of_an_answer_is_by_teacher_forcing(causal):
     texts = data.read(tiny.PROMPTS[:3])
     encodings = texts.encode(causal)[0]
-    found = targets.resolve(causal, texts, encodings, ANSWERS)
-    inputs = Inputs(causal, encodings, found.first, answers=found.answers)
-    for e, answer, p in zip(encodings, found.answers, inputs.p_full, strict=True):
+    wanted = targets.resolve(causal, texts, encodings, ANSWERS)
+    inputs = Inputs(causal, encodings, wanted.first, answers=wanted.answers)
+    for e, answer, p in zip(encodings, wanted.answers, inputs.p_full, strict=True):
         ids, by_hand = e.ids.tolist(), 1.0
         for t in answer:
             by_hand *= next_p(causal, ids)[t]
             ids.append(t)
         assert p == pytest.approx(by_hand, rel=1e-4)
     erased = [forward.zeroed(e, e.maskable) for e in encodings]
-    for i, (e, answer) in enumerate(zip(encodings, found.answers, strict=True)):
+    for i, (e, answer) in enumerate(zip(encodings, wanted.answers, strict=True)):
         by_hand = 1.0
         for k, t in enumerate(answer):
             longer = targets.followed(e, answer[:k]) if k else e
@@ -87,9 +87,9 @@ def test_the_probability_of_an_answer_is_by_teacher_forcing(causal):
 def test_scores_of_an_answer_are_the_sum_over_its_tokens(causal):
     texts = data.read(tiny.PROMPTS[:2])
     encodings = texts.encode(causal)[0]
-    found = targets.resolve(causal, texts, encodings, ["great", "it was"])
-    scores = targets.attribute(causal, encodings, found, ["leave_one_out"])["leave_one_out"]
-    e, (first, second) = encodings[1], found.answers[1]
+    wanted = targets.resolve(causal, texts, encodings, ["great", "it was"])
+    scores = targets.attribute(causal, encodings, wanted, ["leave_one_out"])["leave_one_out"]
+    e, (first, second) = encodings[1], wanted.answers[1]
     for place in np.flatnonzero(e.maskable):
         masked = e.ids.copy()
         masked[place] = causal.mask_id
@@ -99,7 +99,7 @@ def test_scores_of_an_answer_are_the_sum_over_its_tokens(causal):
             - next_p(causal, [*masked.tolist(), first])[second]
         )
         assert scores[1][place] == pytest.approx(loss, abs=1e-5)
-    plain = attributions.attribute(causal, encodings[:1], found.first[:1], ["leave_one_out"])
+    plain = attributions.attribute(causal, encodings[:1], wanted.first[:1], ["leave_one_out"])
     assert scores[0] == pytest.approx(plain["leave_one_out"][0], abs=1e-6)
 
 
@@ -121,18 +121,18 @@ def test_a_contrast_is_a_difference(causal):
 def test_a_contrast_of_an_answer_with_itself_is_zero(causal):
     texts = data.read(tiny.PROMPTS[:2])
     encodings = texts.encode(causal)[0]
-    found = targets.resolve(causal, texts, encodings, ["great", "it was"])
-    found = replace(found, contrast=found.answers)
-    scores = targets.attribute(causal, encodings, found, ["input_x_gradient", "leave_one_out"])
+    wanted = targets.resolve(causal, texts, encodings, ["great", "it was"])
+    wanted = replace(wanted, contrast=wanted.answers)
+    scores = targets.attribute(causal, encodings, wanted, ["input_x_gradient", "leave_one_out"])
     assert all((row == 0).all() for rows in scores.values() for row in rows)
 
 
 def test_a_contrast_of_classes():
     model = tiny.classifier()
-    found = evaluate(
+    study = evaluate(
         model, tiny.TEXTS[:2], ["input_x_gradient"], ["naopc_sufficiency"], [0, 1], contrast=[1, 2]
     )
-    assert found.targets.tolist() == [0, 1] and len(found.table) == 1
+    assert study.targets.tolist() == [0, 1] and len(study.table) == 1
 
 
 def test_a_study_of_answers_has_every_metric(causal):
@@ -154,18 +154,18 @@ def test_soft_metrics_of_an_answer_are_means_over_its_tokens(causal):
     answer = (token(causal, "great"), token(causal, "it"))
     inputs = Inputs(causal, encodings, [answer[0]], answers=[answer])
     variant = forward.zeroed(encodings[0], encodings[0].maskable)
-    found = inputs.distances([variant], [0], hellinger)
+    distances = inputs.distances([variant], [0], hellinger)
     second = targets.followed(encodings[0], answer[:1])
     apart = [
         Inputs(causal, [e], [0]).distances([forward.zeroed(e, e.maskable)], [0], hellinger)[0]
         for e in (encodings[0], second)
     ]
-    assert found == pytest.approx([np.mean(apart)], abs=1e-6)
-    assert inputs.distances([variant], [0], hellinger) == found
+    assert distances == pytest.approx([np.mean(apart)], abs=1e-6)
+    assert inputs.distances([variant], [0], hellinger) == distances
 
 
 @pytest.mark.parametrize(
-    ("given", "more", "told"),
+    ("wanted", "more", "message"),
     [
         ({"a": 1, "b": 2}, {}, "targets={'a': 1, 'b': 2}: give one a text"),
         ({1, 2}, {}, "targets={1, 2}: give one a text"),
@@ -178,8 +178,8 @@ def test_soft_metrics_of_an_answer_are_means_over_its_tokens(causal):
         ([1, 2], dict(contrast=[3, ""]), "contrast of text 1 is ''"),
     ],
 )
-def test_wrong_targets_are_one_line(causal, given, more, told):
-    tells([told], resolved, causal, tiny.PROMPTS[:2], given, **more)
+def test_wrong_targets_are_one_line(causal, wanted, more, message):
+    tells([message], resolved, causal, tiny.PROMPTS[:2], wanted, **more)
 
 
 @pytest.mark.parametrize("more", [{}, {"contrast": ["lion", "lion"]}])
@@ -187,8 +187,8 @@ def test_wrong_targets_are_one_line(causal, given, more, told):
     ("answer", "word"), [("zebra", "zebra"), ("a zebra", "zebra"), ("great lion zebra", "lion")]
 )
 def test_an_answer_that_the_tokenizer_does_not_know_is_refused(causal, answer, word, more):
-    told = f"targets of text 1: tiny-llama has no token for {word!r}: give another word"
-    assert told == refusal(resolved, causal, tiny.PROMPTS[:2], ["great", answer], **more)
+    message = f"targets of text 1: tiny-llama has no token for {word!r}: give another word"
+    assert message == refusal(resolved, causal, tiny.PROMPTS[:2], ["great", answer], **more)
     frame = pd.DataFrame({"text": tiny.PROMPTS[:2], "target": ["great", answer]})
     refused(f"has no token for {word!r}", evaluate, causal, frame, ["random_uniform"])
 
@@ -199,10 +199,10 @@ def test_the_unknown_token_itself_may_be_asked_for(causal):
     assert resolved(causal, tiny.PROMPTS[:1], ["[UNK]"]).listed[0]
 
 
-@pytest.mark.parametrize("given", [torch.tensor([1, 2]), np.array([1, 2]), [torch.tensor(1), np.int64(2)]])
-def test_targets_of_torch_and_numpy_are_numbers(causal, given):
-    assert resolved(causal, tiny.PROMPTS[:2], given).listed == [(1,), (2,)]
-    assert resolved(tiny.classifier(), tiny.TEXTS[:2], given).listed == [(1,), (2,)]
+@pytest.mark.parametrize("ids", [torch.tensor([1, 2]), np.array([1, 2]), [torch.tensor(1), np.int64(2)]])
+def test_targets_of_torch_and_numpy_are_numbers(causal, ids):
+    assert resolved(causal, tiny.PROMPTS[:2], ids).listed == [(1,), (2,)]
+    assert resolved(tiny.classifier(), tiny.TEXTS[:2], ids).listed == [(1,), (2,)]
     several = [torch.tensor([4, 5]), np.array([6])]
     assert resolved(causal, tiny.PROMPTS[:2], several).listed == [(4, 5), (6,)]
 
@@ -221,11 +221,11 @@ def test_a_blank_target_is_the_prediction_in_data_alone(causal, blank):
     prompts, predicted = tiny.PROMPTS[:2], np.array([5, 9])
     frame = pd.DataFrame({"text": prompts, "target": ["it", blank]})
     assert resolved(causal, frame, predicted=predicted).listed == [(token(causal, "it"),), (9,)]
-    for given in (None, predicted):
-        told = f"targets of text 1 is {blank!r}: give a token id, a list of them, or a text that is not blank"
-        assert told == refusal(resolved, causal, prompts, ["it", blank], predicted=given)
+    for guess in (None, predicted):
+        line = f"targets of text 1 is {blank!r}: give a token id, a list of them, or a text that is not blank"
+        assert line == refusal(resolved, causal, prompts, ["it", blank], predicted=guess)
         with pytest.raises(ValueError, match="targets of text 1 is .*the model has classes 0 to 2"):
-            resolved(tiny.classifier(), tiny.TEXTS[:2], [0, blank], predicted=given)
+            resolved(tiny.classifier(), tiny.TEXTS[:2], [0, blank], predicted=guess)
 
 
 def test_an_answer_without_tokens_is_named(causal, monkeypatch):
@@ -274,5 +274,5 @@ def test_blanks_before_answers_are_shown_and_counted():
 def test_numbers_in_a_column_are_texts(causal):
     texts = data.read(pd.DataFrame({"text": tiny.PROMPTS[:3], "target": [4, 12.0, None]}))
     assert texts.column("target") == ["4", "12", None]
-    told = r"column 'target' has list, not text, in row 0: give texts; token ids"
-    refused(told, data.read, pd.DataFrame({"text": ["a"], "target": [[4]]}))
+    message = r"column 'target' has list, not text, in row 0: give texts; token ids"
+    refused(message, data.read, pd.DataFrame({"text": ["a"], "target": [[4]]}))

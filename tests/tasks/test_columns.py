@@ -42,8 +42,8 @@ def test_evidence_becomes_indices_of_words(value, words):
 
 
 def test_labels_are_names_where_all_are():
-    given = columns.classes({"test": [1, 3.0, 2]}, "stars", "mine", ("3", "2", "1"))
-    assert given == ({"test": [2, 0, 1]}, ("3", "2", "1"))
+    result = columns.classes({"test": [1, 3.0, 2]}, "stars", "mine", ("3", "2", "1"))
+    assert result == ({"test": [2, 0, 1]}, ("3", "2", "1"))
     assert columns.classes({"test": [1, 0]}, "stars", "mine", ("1", "2"))[0] == {"test": [1, 0]}
 
 
@@ -53,21 +53,21 @@ def test_evidence_inside_of_words_is_kept_as_characters_in_all_rows():
 
 
 @pytest.mark.parametrize(
-    ("values", "texts", "found"),
+    ("values", "texts", "words"),
     [
         ([[0, 1], [0, 1, 1]], ["good film", "so good film"], [[1], [1, 2]]),  # the second row is a mask
         ([[0, 1], [2]], ["good film", "so good film"], [[0, 1], [2]]),  # the second row is an index
         ([[1], [0]], ["good", "bad"], [[0], []]),  # no text of one word has a word 1
     ],
 )
-def test_a_column_of_0_and_1_is_read_in_one_way(values, texts, found):
-    assert columns.evidence(values, texts, "why", "mine") == found
+def test_a_column_of_0_and_1_is_read_in_one_way(values, texts, words):
+    assert columns.evidence(values, texts, "why", "mine") == words
     with pytest.raises(ValueError, match="may be a mask or indices of words: give true and false for a mask"):
         columns.evidence([[0, 1]], ["good film"], "why", "mine")
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "part"),
     [
         ([7], "evidence names word 7 of 7: give 0 to 6"),
         ([-1], "evidence names word -1"),
@@ -83,8 +83,8 @@ def test_a_column_of_0_and_1_is_read_in_one_way(values, texts, found):
         (3, "evidence 3 is no list"),
     ],
 )
-def test_evidence_that_is_not_in_the_text_is_refused(value, told):
-    tells(["mine: column 'why', row 1: ", told], columns.evidence, [[0], value], [TEXT, TEXT], "why", "mine")
+def test_evidence_that_is_not_in_the_text_is_refused(value, part):
+    tells(["mine: column 'why', row 1: ", part], columns.evidence, [[0], value], [TEXT, TEXT], "why", "mine")
 
 
 @pytest.mark.parametrize(
@@ -102,24 +102,24 @@ def test_labels_become_numbers_in_the_order_of_their_names(values, labels, numbe
 
 
 def test_classes_are_those_of_all_splits():
-    found = columns.classes({"train": ["b"], "test": ["a"]}, "label", "mine")
-    assert found == ({"train": [1], "test": [0]}, ("a", "b"))
+    result = columns.classes({"train": ["b"], "test": ["a"]}, "label", "mine")
+    assert result == ({"train": [1], "test": [0]}, ("a", "b"))
 
 
 @pytest.mark.parametrize(
-    ("values", "labels", "told"),
+    ("values", "labels", "message"),
     [
         (["a", "z", "z"], ("a", "b"), "has 'z' in 2 rows (1, 2): allowed are a, b; correct it, or name it"),
         ([0, 2], ("a", "b"), "has 2 in row 1: allowed are 0 = a, 1 = b"),
         (["5", "0"], ("a", "b"), "has 5 in row 0: allowed are 0 = a, 1 = b"),
     ],
 )
-def test_labels_that_are_none_are_refused(values, labels, told):
-    tells(["mine: column 'stars' ", told], columns.classes, {"test": values}, "stars", "mine", labels)
+def test_labels_that_are_none_are_refused(values, labels, message):
+    tells(["mine: column 'stars' ", message], columns.classes, {"test": values}, "stars", "mine", labels)
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         (["a", None, " ", float("nan")], "has no text in 3 rows (1, 2, 3): fill or remove them"),
         ([pd.NA, "a"], "has no text in row 0"),
@@ -128,8 +128,8 @@ def test_labels_that_are_none_are_refused(values, labels, told):
         ([" "] * 9, "9 rows (0, 1, 2, 3, 4, …)"),
     ],
 )
-def test_texts_that_are_none_are_refused_with_their_rows(values, told):
-    tells(["mine: column 'text' ", told], columns.texts, values, "text", "mine")
+def test_texts_that_are_none_are_refused_with_their_rows(values, message):
+    tells(["mine: column 'text' ", message], columns.texts, values, "text", "mine")
 
 
 def test_an_auxiliary_text_may_be_empty_and_not_missing():

@@ -64,7 +64,7 @@ def test_prompts_are_one_split(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "rows", "told"),
+    ("name", "rows", "parts"),
     [
         ("none.csv", None, ["'", "none.csv'", "check the path"]),
         ("a.csv", ROWS.drop(columns="label"), ["a.csv has no column 'label'", "text, evidence"]),
@@ -74,10 +74,10 @@ def test_prompts_are_one_split(tmp_path):
         ("a.csv", ROWS.assign(text=""), ["no text in 40 rows"]),
     ],
 )
-def test_what_does_not_fit_is_told_in_one_line(tmp_path, name, rows, told):
+def test_what_does_not_fit_is_told_in_one_line(tmp_path, name, rows, parts):
     if rows is not None:
         rows.to_csv(tmp_path / name, index=False)
-    tells(told, tasks.load, str(tmp_path / name), error=(ValueError, FileNotFoundError))
+    tells(parts, tasks.load, str(tmp_path / name), error=(ValueError, FileNotFoundError))
 
 
 @pytest.mark.parametrize(

@@ -133,24 +133,24 @@ def test_unknown_task(name):
 
 
 def test_a_task_of_another_kind_than_the_paper_explains():
-    told = ["'knowns'", "holds prompts", "soft_metrics explains classification", "sst"]
-    tells(told, tasks.load, "knowns", papers.card("soft_metrics"))
+    parts = ["'knowns'", "holds prompts", "soft_metrics explains classification", "sst"]
+    tells(parts, tasks.load, "knowns", papers.card("soft_metrics"))
 
 
 def test_a_paper_that_does_not_mention_a_task_splits_it_as_its_row_says(mirror):
-    own = tasks.load("mrpc", data_dir=mirror)
+    data = tasks.load("mrpc", data_dir=mirror)
     assert "mrpc" not in papers.card("saloss").tasks
-    assert tasks.load("mrpc", papers.card("saloss"), mirror).provenance["sha256"] == own.provenance["sha256"]
+    assert tasks.load("mrpc", papers.card("saloss"), mirror).provenance["sha256"] == data.provenance["sha256"]
 
 
 def test_missing_folder_task_and_split(mirror):
-    told = ["nowhere", "sst/<split>.parquet", "label (int, 0 to 1)"]
-    tells(told, tasks.load, "sst", data_dir=mirror / "nowhere", error=FileNotFoundError)
-    told = ["no task 'multirc'", "text_b (text)"]
-    tells(told, tasks.load, "multirc", data_dir=mirror, error=FileNotFoundError)
+    parts = ["nowhere", "sst/<split>.parquet", "label (int, 0 to 1)"]
+    tells(parts, tasks.load, "sst", data_dir=mirror / "nowhere", error=FileNotFoundError)
+    parts = ["no task 'multirc'", "text_b (text)"]
+    tells(parts, tasks.load, "multirc", data_dir=mirror, error=FileNotFoundError)
     (mirror / "sst" / "test.parquet").unlink()
-    told = ["no split 'test'", "only train, validation", "sst/test.parquet"]
-    tells(told, tasks.load, "sst", data_dir=mirror, error=FileNotFoundError)
+    parts = ["no split 'test'", "only train, validation", "sst/test.parquet"]
+    tells(parts, tasks.load, "sst", data_dir=mirror, error=FileNotFoundError)
 
 
 def test_split_without_rows(mirror):

@@ -25,8 +25,8 @@ NAMED = dict(text="review", label="stars")
 LISTED = FRAME.assign(why=[[[2, 7]], [[3, 9]], [], [[0, 6]]])  # of one kind, as files hold it
 
 
-def refused(*parts, source=FRAME, **given):
-    return tells(parts, load_data, source, error=(ValueError, FileNotFoundError), **given)
+def refused(*parts, source=FRAME, **settings):
+    return tells(parts, load_data, source, error=(ValueError, FileNotFoundError), **settings)
 
 
 def files(folder, frame=LISTED, name="reviews"):

@@ -96,8 +96,8 @@ def test_no_network_is_one_line(monkeypatch):
         raise OSError("no route to host\nand much more")
 
     monkeypatch.setattr(sources.datasets, "load_dataset", unreachable)
-    told = ["'SetFit/sst2'", "no route to host", "data_dir", "quick"]
-    tells(told, tasks.load, "sst", error=ConnectionError)
+    parts = ["'SetFit/sst2'", "no route to host", "data_dir", "quick"]
+    tells(parts, tasks.load, "sst", error=ConnectionError)
 
 
 def test_a_prompt_is_a_line_whatever_else_splits_one(tmp_path):
@@ -113,8 +113,8 @@ def test_first_two_sentences():
 
 def test_wrong_columns_and_types(mirror):
     write(mirror, "sst", test=rows(8).rename(columns={"text": "sentence"}))
-    told = ["sst/test.parquet", "no column 'text'", "only sentence, label"]
-    tells(told, tasks.load, "sst", data_dir=mirror)
+    parts = ["sst/test.parquet", "no column 'text'", "only sentence, label"]
+    tells(parts, tasks.load, "sst", data_dir=mirror)
     write(mirror, "sst", test=rows(8).assign(label="positive"))
     tells(["column 'label'", "int, 0 to 1"], tasks.load, "sst", data_dir=mirror)
 
@@ -125,8 +125,8 @@ def test_label_out_of_range_and_missing_label(mirror):
         frame["label"] = frame["label"].astype("Int64")
         frame.loc[5, "label"] = label
         write(mirror, "sst", test=frame)
-        told = ["1 labels out of range", "row 5", "0 = negative, 1 = positive"]
-        tells(told, tasks.load, "sst", data_dir=mirror)
+        parts = ["1 labels out of range", "row 5", "0 = negative, 1 = positive"]
+        tells(parts, tasks.load, "sst", data_dir=mirror)
 
 
 def test_empty_texts_are_counted_and_shown(mirror):
@@ -149,8 +149,8 @@ def test_truncated_file(mirror):
 
 
 def test_credentialed_and_local_only_tasks_say_what_to_provide():
-    told = ["credentials", "never downloaded", "mimic_anemia/<split>.parquet", "MIMIC-III"]
-    tells(told, tasks.load, "mimic_anemia")
+    parts = ["credentials", "never downloaded", "mimic_anemia/<split>.parquet", "MIMIC-III"]
+    tells(parts, tasks.load, "mimic_anemia")
     tells(["script-free", "babi_2/<split>.parquet", "en-10k"], tasks.load, "babi_2", data_dir="")
 
 
