@@ -92,6 +92,13 @@ def test_labels_are_numbers_or_names(classifier):
     assert classes.labels(data.read(["a"]), classifier) is None
 
 
+@pytest.mark.parametrize("names", [("bad", "good"), ("false", "true"), ("0", "1")])
+def test_true_is_the_second_of_two_classes_or_the_one_of_its_name(names):
+    assert [classes.class_of(value, names, "label") for value in (True, np.bool_(False))] == [1, 0]
+    assert classes.class_of(True, ("True", "False"), "label") == 0
+    refused("label is True: the model has classes 0 to 2", classes.class_of, True, tiny.LABELS, "label")
+
+
 def test_classes_without_names_are_any():
     model = tiny.classifier()
     assert classes.class_names(model) == []

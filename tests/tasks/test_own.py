@@ -95,6 +95,13 @@ def test_datasets_of_the_hub_name_their_classes():
     )
 
 
+def test_a_split_of_the_hub_that_nothing_reads_is_said(capsys):
+    made = datasets.Dataset.from_dict({"text": ["a", "b"]})
+    assert list(load_data(datasets.DatasetDict(test=made, unsupervised=made)).splits) == ["test"]
+    line = "data: split 'unsupervised' is not read; read are train, validation, test\n"
+    assert capsys.readouterr().out == line
+
+
 def test_a_list_of_texts_is_enough_and_goes_through_a_study():
     data = load_data(tiny.TEXTS)
     assert data.splits["test"]["text"][:] == tiny.TEXTS and data.task.labels == ()
