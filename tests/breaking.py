@@ -33,10 +33,10 @@ class Held(partial):
         return self.func()
 
 
-def told(sender, *given, **more):
+def told(sender, *arguments, **more):
     """As `unit`; sends what an OSError says."""
     try:
-        unit(*given, **more)
+        unit(*arguments, **more)
     except OSError as error:
         sender.send(str(error))
 
@@ -61,18 +61,18 @@ def unit(folder, stop="", ready=None, largest=None):
     os.replace = replace
     if largest:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
-    where = {"task": "sst", "model": "tiny", "seed": 0, "scale": "quick", "device": "cpu"}
-    run = results.start("paper", where | {"results_dir": f"{folder}/results"})
+    params = {"task": "sst", "model": "tiny", "seed": 0, "scale": "quick", "device": "cpu"}
+    run = results.start("paper", params | {"results_dir": f"{folder}/results"})
     classifier = tiny.classifier()
     data = classifier.encode(TEXTS), [0, 1] * 8
 
     steps, step = [], training._step
 
-    def counted(*given):
+    def counted(*inputs):
         steps.append(1)
         if stop == "training" and len(steps) == 5:  # of 8
             halt()
-        return step(*given)
+        return step(*inputs)
 
     training._step = counted
 

@@ -25,9 +25,9 @@ def study(**more):
     """The study; `more` replaces or adds attributes."""
     rows = [
         ("tiny-bert", i, name, metric, baseline, 0, value + (1 if baseline else 0))
-        for metric, given in (("ns", NS), ("decision_flip", FLIP))
+        for metric, by_name in (("ns", NS), ("decision_flip", FLIP))
         for baseline in ("", "matched")
-        for name, of_texts in given.items()
+        for name, of_texts in by_name.items()
         for i, value in enumerate(of_texts)
     ]
     columns = ["model", "example", "attribution", "metric", "baseline", "draw", "value"]
@@ -40,7 +40,7 @@ def study(**more):
     ]
     names = "attribution metric value ci_low ci_high n void diagnosticity unit flag".split()
     words = [np.array(row) for row in WORDS]
-    given = dict(
+    parts = dict(
         table=pd.DataFrame(table, columns=names),
         values=pd.DataFrame(rows, columns=columns),
         scores={name: [np.array(s, float) for s in of_texts] for name, of_texts in SCORES.items()},
@@ -56,4 +56,4 @@ def study(**more):
         predicted=np.array([1, 0, 1]),
         label_names=("bad", "good"),
     )
-    return SimpleNamespace(**(given | more))
+    return SimpleNamespace(**(parts | more))

@@ -60,14 +60,14 @@ MODULES += ["notebooks.noiser.measure.judge", "notebooks.saloss.measure.rational
 
 def rows():
     """[(door, input, part of the line)] of `bad_input.txt`."""
-    found, door = [], ""
+    cases, door = [], ""
     for line in Path(__file__).with_name("bad_input.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
             door = line.strip("[]")
         elif line and not line.startswith("#"):
-            given, _, part = line.rpartition(" => ")
-            found.append((door, given, part))
-    return found
+            text, _, part = line.rpartition(" => ")
+            cases.append((door, text, part))
+    return cases
 
 
 ROWS = rows()
@@ -101,8 +101,8 @@ def names():
         return methods.attribute(bert, encodings, targets, list(wanted) or ["gradient_l2"], **more)
 
     def train(splits=(), **settings):
-        given = {"epochs": 1, "batch_size": 5, "learning_rate": 1e-3, **settings}
-        return training.fine_tune(tiny.classifier(), {**labelled, **dict(splits)}, **given)
+        options = {"epochs": 1, "batch_size": 5, "learning_rate": 1e-3, **settings}
+        return training.fine_tune(tiny.classifier(), {**labelled, **dict(splits)}, **options)
 
     def file(name, content=""):
         Path(name).parent.mkdir(exist_ok=True)
@@ -121,42 +121,42 @@ def names():
     return named | dict(study=study, scored=scored, train=train, signals=signals, attribute=methods.attribute)
 
 
-def api(given, names, monkeypatch):
-    if given.startswith("study(") and "lambda" not in given and "study()" not in given:
+def api(text, names, monkeypatch):
+    if text.startswith("study(") and "lambda" not in text and "study()" not in text:
         for model in (names["BERT"], names["LM"]):  # no pass is made before
             monkeypatch.setattr(model, "logits", None)
-    eval(given, dict(names))
+    eval(text, dict(names))
 
 
-def cli(given, capsys):
-    arguments = shlex.split(given)
+def cli(text, capsys):
+    arguments = shlex.split(text)
     if arguments[:1] == ["evaluate"] and len(arguments) > 1:
         arguments[1:1] = shlex.split(STUDY)
     if main(arguments):
         raise ValueError(capsys.readouterr().err.removeprefix("faithlib: ").removesuffix("\n"))
 
 
-def notebook(given, folder, monkeypatch):
-    def step(*given):
+def notebook(text, folder, monkeypatch):
+    def step(*inputs):
         raise ReachedTraining
 
-    paper, *parameters = shlex.split(given)
+    paper, *parameters = shlex.split(text)
     parameters = {name: ast.literal_eval(value) for name, _, value in (p.partition("=") for p in parameters)}
     path = ROOT / f"notebooks/{paper}/experiment.ipynb"
-    known = defaults(path)
+    accepted = defaults(path)
     check(path, parameters)
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(training, "_step", step)
-    small = {name: size for name, size in SMALL.items() if name in known}
+    small = {name: size for name, size in SMALL.items() if name in accepted}
     run_here({**small, "results_dir": str(folder / "results"), **parameters}, path)
 
 
-def config(given, folder, monkeypatch):
+def config(text, folder, monkeypatch):
     monkeypatch.chdir(ROOT)
-    if given.startswith("{"):
-        content = given
+    if text.startswith("{"):
+        content = text
     else:
-        paper, _, unit = given.partition(": ")
+        paper, _, unit = text.partition(": ")
         entries = {paper: {"units": [yaml.safe_load(unit)]}} if unit else {}
         content = yaml.safe_dump({"version": 2, "scale": "quick", "papers": entries}, sort_keys=False)
     (folder / "config/quick.yaml").write_text(content, encoding="utf-8")
@@ -170,28 +170,28 @@ def process(arguments):
         raise ValueError("\n".join(lines))
 
 
-def make(given):
+def make(text):
     if not shutil.which("make"):
         pytest.skip("needs make")
     fresh = ["-o", ".venv/installed-batch", f"BIN={Path(sys.executable).parent}"]  # installed as it is
-    process(["make", "-s", *fresh, *shlex.split(given)])
+    process(["make", "-s", *fresh, *shlex.split(text)])
 
 
-def shell(given):
-    process([sys.executable, *shlex.split(given)])
+def shell(text):
+    process([sys.executable, *shlex.split(text)])
 
 
-def refused(door, given, request):
+def refused(door, text, request):
     """The line that a wrong input gives."""
     monkeypatch, place = request.getfixturevalue("monkeypatch"), request.getfixturevalue("folder")
     monkeypatch.chdir(place)
     doors = {
-        "api": lambda: api(given, request.getfixturevalue("names"), monkeypatch),
-        "cli": lambda: cli(given, request.getfixturevalue("capsys")),
-        "notebook": lambda: notebook(given, place, monkeypatch),
-        "config": lambda: config(given, place, monkeypatch),
-        "make": partial(make, given),
-        "shell": partial(shell, given),
+        "api": lambda: api(text, request.getfixturevalue("names"), monkeypatch),
+        "cli": lambda: cli(text, request.getfixturevalue("capsys")),
+        "notebook": lambda: notebook(text, place, monkeypatch),
+        "config": lambda: config(text, place, monkeypatch),
+        "make": partial(make, text),
+        "shell": partial(shell, text),
     }
     with pytest.raises(REFUSALS) as error:
         doors[door]()
@@ -199,11 +199,11 @@ def refused(door, given, request):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("door", "given", "part"), ROWS, ids=[f"{door}: {given}" for door, given, _ in ROWS])
-def test_it_is_refused_in_one_line(door, given, part, request):
-    line, place = refused(door, given, request), request.getfixturevalue("folder")
+@pytest.mark.parametrize(("door", "text", "part"), ROWS, ids=[f"{door}: {text}" for door, text, _ in ROWS])
+def test_it_is_refused_in_one_line(door, text, part, request):
+    line, place = refused(door, text, request), request.getfixturevalue("folder")
     assert part and part in line and "\n" not in line, line
-    assert FIX.search(line) or door != "config" or given.startswith("{"), line
+    assert FIX.search(line) or door != "config" or text.startswith("{"), line
     assert not (place / "results").exists() and not (place / "checkpoints").exists()  # by a notebook
 
 

@@ -45,11 +45,11 @@ def test_columns(run):
         == ("task model method implementation sequences_per_cpu_second ratio_to_bound ratio_to_ours").split()
     )
     assert list(speed)[7:12] == "sequences spread fraction_of_peak largest_difference correlation".split()
-    where = json.loads((run / "attributions.json").read_text())
+    record = json.loads((run / "attributions.json").read_text())
     assert set("host device threads repeats token_budget peak_gflop_per_second git versions".split()) <= set(
-        where
+        record
     )
-    assert "captum" in where["peers"] and where["threads"] == 1
+    assert "captum" in record["peers"] and record["threads"] == 1
 
 
 def test_every_method_has_a_bound_and_a_row_of_ours(run):
@@ -246,9 +246,9 @@ def test_a_study_beside_its_distinct_passes(benchmarks):
     assert sorted(key[:2] for key in seen) == sorted(expected)
     passes, logits = [], work.model.model.forward
 
-    def counted(*args, **given):
-        passes.append(given["attention_mask"])
-        return logits(*args, **given)
+    def counted(*args, **inputs):
+        passes.append(inputs["attention_mask"])
+        return logits(*args, **inputs)
 
     work.model.model.forward = counted
     study.replay(work.model, seen)()
@@ -293,20 +293,20 @@ def test_which_models_keep_the_rule_of_half_precision(benchmarks):
         ["b", "lime", 0.97, 0.0, 24], ["b", "nc", np.nan, -0.3, 24],
     ]  # fmt: skip
     table = pd.DataFrame(half, columns=["model", "method", "spearman_mean", "change_in_se", "n"])
-    found = benchmarks["tables"].rule(table.assign(dtype="bfloat16")).values.tolist()
-    assert found == [["a", 3, "", 400], ["b", 0, "fine_tuning, lime, nc", 24]]
+    rows = benchmarks["tables"].rule(table.assign(dtype="bfloat16")).values.tolist()
+    assert rows == [["a", 3, "", 400], ["b", 0, "fine_tuning, lime, nc", 24]]
 
 
 def test_seconds_are_replaced_and_comparisons_kept(benchmarks):
     precision = benchmarks["precision"]
     whole = ["m", "lime", "float32", 9.0, 1.0, 1.0, 1.0, 0.0, 400]
     half = ["m", "lime", "bfloat16", 8.0, 1.1, 0.99, 0.9, 0.1, 400]
-    known = pd.DataFrame([whole, half], columns=precision.COLUMNS)
-    new = known.assign(seconds=[2, 1], ratio=[1, 2], spearman_mean=0.5, n=40)
-    mixed = precision.merged(known, new, seconds_only=True)
+    old = pd.DataFrame([whole, half], columns=precision.COLUMNS)
+    new = old.assign(seconds=[2, 1], ratio=[1, 2], spearman_mean=0.5, n=40)
+    mixed = precision.merged(old, new, seconds_only=True)
     assert mixed.seconds.tolist() == [2, 1] and mixed.ratio.tolist() == [1, 2]
     assert mixed.spearman_mean.tolist() == [1, 0.99] and mixed.n.tolist() == [400, 400]
-    again = precision.merged(known, new[new.dtype == "bfloat16"], seconds_only=False)
+    again = precision.merged(old, new[new.dtype == "bfloat16"], seconds_only=False)
     assert again.n.tolist() == [400, 40] and again.dtype.tolist() == ["float32", "bfloat16"]
 
 
@@ -318,8 +318,8 @@ def test_noiser_gives_what_the_loop_gives(benchmarks, tmp_path, monkeypatch):
     assert table.implementation.tolist() == ["loop", "faithlib"] * 2 and (table.prompts_per_minute > 0).all()
     assert (table.largest_difference_k < 1e-3).all() and (table.largest_difference_scores < 1e-4).all()
     assert table.k_min_median.between(0, 1).all() and (table.ratio_to_loop[::2] == 1).all()
-    where = json.loads((tmp_path / "noiser.json").read_text())
-    assert (where["threads"], where["noise"], where["halvings"]) == (1, 10, 10)
+    record = json.loads((tmp_path / "noiser.json").read_text())
+    assert (record["threads"], record["noise"], record["halvings"]) == (1, 10, 10)
 
 
 def test_the_soft_metrics_release_step_by_step(benchmarks, tmp_path):

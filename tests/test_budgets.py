@@ -47,12 +47,12 @@ SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, toke
 
 def docstrings(text):
     """The lines of a source that belong to docstrings: {number}."""
-    found = set()
+    numbers = set()
     for node in ast.walk(ast.parse(text)):
         kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
         if isinstance(node, kinds) and ast.get_docstring(node) is not None:
-            found |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
-    return found
+            numbers |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    return numbers
 
 
 def code_lines(path):

@@ -9,10 +9,10 @@ from faithlib import clone
 
 
 def test_the_clone_is_found_from_any_folder_of_it(monkeypatch, tmp_path):
-    found = clone.root()
+    root = clone.root()
     monkeypatch.setattr(clone, "__file__", str(tmp_path / "site-packages/faithlib/clone.py"))
-    monkeypatch.chdir(found / "notebooks/saloss")
-    assert clone.enter() == found and str(found) in sys.path
+    monkeypatch.chdir(root / "notebooks/saloss")
+    assert clone.enter() == root and str(root) in sys.path
 
 
 def test_another_package_of_that_name_is_told(monkeypatch, tmp_path):

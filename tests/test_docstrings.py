@@ -19,5 +19,5 @@ EXAMPLES = [
 
 @pytest.mark.parametrize("module", EXAMPLES)
 def test_examples_run(module):
-    found = doctest.testmod(import_module(module))
-    assert found.attempted and not found.failed
+    examples = doctest.testmod(import_module(module))
+    assert examples.attempted and not examples.failed

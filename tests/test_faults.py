@@ -42,8 +42,8 @@ def processes():
     return context
 
 
-def finish(processes, folder, **given):
-    process = processes.Process(target=breaking.unit, args=(folder,), kwargs=given)
+def finish(processes, folder, **options):
+    process = processes.Process(target=breaking.unit, args=(folder,), kwargs=options)
     process.start()
     process.join()
     return process.exitcode
@@ -51,11 +51,11 @@ def finish(processes, folder, **given):
 
 def outcome(folder):
     """{file: bytes} of the unit's folder, the record without what may differ."""
-    found = {p.name: p.read_bytes() for p in sorted((folder / "results/quick/paper").iterdir())}
-    record = json.loads(found["sst.tiny.s0.json"])
+    files = {p.name: p.read_bytes() for p in sorted((folder / "results/quick/paper").iterdir())}
+    record = json.loads(files["sst.tiny.s0.json"])
     for name in ("volatile", "volatile_sha256", "provenance", "sha256"):  # other code may have other hashes
         del record[name]
-    return {**found, "sst.tiny.s0.json": record}
+    return {**files, "sst.tiny.s0.json": record}
 
 
 @pytest.fixture(scope="module")
@@ -66,20 +66,20 @@ def undisturbed(processes, tmp_path_factory):
 
 
 KILLED = [
-    (where, how)
-    for where in ("training", "weights.", "values.", "s0.parquet", "s0.json")
+    (stop, how)
+    for stop in ("training", "weights.", "values.", "s0.parquet", "s0.json")
     for how in (signal.SIGKILL, signal.SIGTERM)
 ]
 
 
 @linux
 @pytest.mark.parametrize(
-    ("where", "how"),
+    ("stop", "how"),
     [("training", signal.SIGKILL), *(pytest.param(*case, marks=pytest.mark.slow) for case in KILLED[1:])],
 )
-def test_a_unit_that_is_killed_ends_as_if_it_had_not_been(processes, undisturbed, tmp_path, where, how):
+def test_a_unit_that_is_killed_ends_as_if_it_had_not_been(processes, undisturbed, tmp_path, stop, how):
     ready = processes.Event()
-    process = processes.Process(target=breaking.unit, args=(tmp_path, where, ready))
+    process = processes.Process(target=breaking.unit, args=(tmp_path, stop, ready))
     process.start()
     while not ready.wait(1):
         assert process.is_alive()
@@ -102,9 +102,9 @@ def test_a_full_disk_is_told_in_a_line_and_leaves_nothing_half(processes, undist
     process = processes.Process(target=breaking.told, args=(sender, tmp_path), kwargs={"largest": 2000})
     process.start()
     sender.close()  # or a unit that dies would be waited for
-    told = receiver.recv()
+    line = receiver.recv()
     process.join()
-    assert "\n" not in told and "weights." in told and "cannot be written" in told and "make room" in told
+    assert "\n" not in line and "weights." in line and "cannot be written" in line and "make room" in line
     assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
     assert finish(processes, tmp_path) == 0 and outcome(tmp_path) == undisturbed
 
@@ -127,8 +127,8 @@ def test_parts_and_weights_that_are_damaged_are_made_again(processes, undisturbe
 
 
 def test_seconds_of_an_interrupted_unit_count(tmp_path, monkeypatch):
-    given = {"task": "sst", "model": "m", "seed": 0, "scale": "quick", "device": "cpu"}
-    given["results_dir"] = str(tmp_path / "r")
+    params = {"task": "sst", "model": "m", "seed": 0, "scale": "quick", "device": "cpu"}
+    params["results_dir"] = str(tmp_path / "r")
     now = [0.0]
     for clock in ("monotonic", "time"):
         monkeypatch.setattr(results.time, clock, lambda: now[0])
@@ -137,8 +137,8 @@ def test_seconds_of_an_interrupted_unit_count(tmp_path, monkeypatch):
         now[0] += 100
         return pd.DataFrame({"x": range(start, stop)})
 
-    results.start("paper", given).in_parts("values", 8, make, "key", 4)
-    run = results.start("paper", given)
+    results.start("paper", params).in_parts("values", 8, make, "key", 4)
+    run = results.start("paper", params)
     run.started = now[0]
     frame = run.in_parts("values", 8, make, "key", 4)
     path = run.save([], frame)
@@ -188,11 +188,11 @@ def test_training_and_evaluation_go_on_with_pieces_of_a_batch(monkeypatch, large
         classifier.model.config.hidden_dropout_prob = 0.0
         logits, sizes = classifier.logits, []
 
-        def limited(batch, **given):
+        def limited(batch, **options):
             sizes.append(len(batch.ids))
             if len(batch.ids) > largest:
                 raise torch.OutOfMemoryError("CUDA out of memory")
-            return logits(batch, **given)
+            return logits(batch, **options)
 
         monkeypatch.setattr(classifier, "logits", limited)
         data = classifier.encode(breaking.TEXTS), [0, 1] * 8
@@ -219,8 +219,8 @@ def test_units_of_the_quick_scale_need_two_gib_at_most(paper, tmp_path, monkeypa
     _, papers, _ = project.read({"scale": "quick", "papers": paper})
     for unit, parameters in papers[paper].units.items():
         places = {"results_dir": str(tmp_path / "results")}
-        given = papers[paper].experiment, tmp_path / "out.ipynb", json.dumps(parameters | places)
-        subprocess.run([sys.executable, "workflow/execute.py", *given], check=True)
+        arguments = papers[paper].experiment, tmp_path / "out.ipynb", json.dumps(parameters | places)
+        subprocess.run([sys.executable, "workflow/execute.py", *arguments], check=True)
         record = json.loads((tmp_path / "results/quick" / paper / f"{unit}.json").read_text())
         assert record["volatile"]["peak_memory_mib"] <= 2048
 

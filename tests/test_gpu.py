@@ -70,9 +70,9 @@ def test_every_attribution(kind, dtype):
                                          ("noiser", "tiny-llama")])  # fmt: skip
 def test_every_released_attribution(paper, kind):
     names = [name for of, name in RELEASED if of == paper]
-    given = [1] * len(TEXTS), names, "released", paper
+    arguments = [1] * len(TEXTS), names, "released", paper
     one, two = (
-        attributions.attribute(model, model.encode(TEXTS), *given, **SETTINGS)
+        attributions.attribute(model, model.encode(TEXTS), *arguments, **SETTINGS)
         for model in (loaded(kind, "cpu"), loaded(kind, DEVICE))
     )
     for name in set(names) - DECIDED:

@@ -70,15 +70,15 @@ def literals(path):
 
 def imported(path):
     """The modules of the project that a file imports: at its top, inside a function, or by a string."""
-    found = {text.partition(":")[0] for _, text in literals(path) if NAMED.fullmatch(text.partition(":")[0])}
+    names = {text.partition(":")[0] for _, text in literals(path) if NAMED.fullmatch(text.partition(":")[0])}
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: line {node.lineno} imports by a relative name"
             inside = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= inside & set(MODULES) or {node.module}
-    return {name for name in found if name in MODULES}
+            names |= inside & set(MODULES) or {node.module}
+    return {name for name in names if name in MODULES}
 
 
 IMPORTS = {module: imported(path) - {module} for module, path in MODULES.items()}
@@ -90,8 +90,8 @@ IMPORTS = {module: imported(path) - {module} for module, path in MODULES.items()
 @pytest.mark.parametrize("module", [module for module in MODULES if module not in DOORS])
 def test_imports_go_down(module):
     assert part(module) in TIER, f"{module} has no tier: give it one in TIERS"
-    own = TIER[part(module)]
-    wrong = [name for name in IMPORTS[module] if name == "faithlib" or TIER[part(name)] < own]
+    tier = TIER[part(module)]
+    wrong = [name for name in IMPORTS[module] if name == "faithlib" or TIER[part(name)] < tier]
     assert not wrong, f"{module} imports {wrong}, which stand above it"
 
 
@@ -105,7 +105,7 @@ def test_an_import_in_a_string_is_seen(tmp_path):
 def test_no_name_of_an_import_is_computed(module):
     for node in ast.walk(tree(MODULES[module])):
         if isinstance(node, ast.Call) and "import" in ast.unparse(node.func).rpartition(".")[2]:
-            assert all(isinstance(given, ast.Constant) for given in node.args), ast.unparse(node)
+            assert all(isinstance(argument, ast.Constant) for argument in node.args), ast.unparse(node)
 
 
 def test_no_imports_run_in_a_circle():
@@ -124,8 +124,8 @@ def test_metrics_know_no_attribution():
 def test_faithlib_knows_neither_papers_nor_verdicts():
     for module in MODULES:
         if module.startswith("faithlib.") and module not in DOORS:
-            known = {name for name in IMPORTS[module] if part(name) in ("notebooks", "replication")}
-            assert not known, module
+            wrong = {name for name in IMPORTS[module] if part(name) in ("notebooks", "replication")}
+            assert not wrong, module
 
 
 SHARED = {module: path for module, path in MODULES.items() if part(module) != "notebooks"}

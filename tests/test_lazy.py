@@ -16,8 +16,8 @@ from faithlib.lazy import offers
     ],
 )  # fmt: skip
 def test_a_name_is_that_of_its_module(package, name, module):
-    found = getattr(import_module(package), name)
-    assert found is getattr(import_module(f"faithlib.{module}"), found.__name__)
+    value = getattr(import_module(package), name)
+    assert value is getattr(import_module(f"faithlib.{module}"), value.__name__)
 
 
 def test_all_that_the_front_door_names_is_there():

@@ -42,21 +42,21 @@ def here(tmp_path, monkeypatch):
 
 def evaluate(**changes):
     """The arguments of a study; None leaves one out."""
-    given = {
+    options = {
         "model": "my-model", "data": "reviews.csv", "text": "review",
         "attributions": "gradient_l2,my.py:longest", "metrics": "ns,decision_flip", **changes,
     }  # fmt: skip
     pairs = [
-        (f"--{name.replace('_', '-')}", str(value)) for name, value in given.items() if value is not None
+        (f"--{name.replace('_', '-')}", str(value)) for name, value in options.items() if value is not None
     ]
     return ["evaluate", *(word for pair in pairs for word in pair)]
 
 
-def stopped(*given, **settings):
+def stopped(*arguments, **settings):
     raise KeyboardInterrupt
 
 
-def told(capsys, arguments):
+def refusal(capsys, arguments):
     """The one line of a wrong command."""
     assert main(arguments) == 2
     out, err = capsys.readouterr()
@@ -125,7 +125,7 @@ def test_lists_load_no_torch():
 def test_evaluate_cuts_long_texts_where_it_is_asked(here, capsys):
     pd.DataFrame({"review": ["plot " * 200, "a film"]}).to_csv("long.csv", index=False)
     asked = evaluate(data="long.csv", metrics="ns")
-    assert "1 of 2 texts are longer than my-model takes" in told(capsys, asked)
+    assert "1 of 2 texts are longer than my-model takes" in refusal(capsys, asked)
     assert main([*asked, "--long-texts", "truncate"]) == 0
     assert "at most 128): their ends are cut." in " ".join(capsys.readouterr().out.split())
     assert "their ends are cut" in (here / "out/record.json").read_text()
@@ -142,7 +142,7 @@ def test_evaluate_takes_a_metric_that_registers(here, capsys):
     try:
         assert main(evaluate(attributions="gradient_l2", metrics="mine.py:agree,ns")) == 0
         assert "mine_of_a_test" in pd.read_csv(here / "out/tables/results.csv").metric.tolist()
-        refused = told(capsys, evaluate(metrics="mine.py:other"))
+        refused = refusal(capsys, evaluate(metrics="mine.py:other"))
         assert "put @faithlib.register_metric('other', better=..." in refused
     finally:
         registry.unregister("mine_of_a_test")
@@ -212,8 +212,8 @@ def prompts(here):
 
 @pytest.mark.parametrize("columns", [{}, {"target": "target", "contrast": "contrast"}])
 def test_attributions_have_a_default_for_language_models(prompts, capsys, columns):
-    given = {"model": "some/lm", "model_dir": "models", "data": "prompts.csv", "text": None, **columns}
-    assert main(evaluate(**given, attributions=None, metrics="naopc_sufficiency")) == 0
+    options = {"model": "some/lm", "model_dir": "models", "data": "prompts.csv", "text": None, **columns}
+    assert main(evaluate(**options, attributions=None, metrics="naopc_sufficiency")) == 0
     table = pd.read_csv(prompts / "out/tables/results.csv")
     assert list(table.attribution) == ["input_x_gradient", "leave_one_out", "random_uniform"]
     out = capsys.readouterr().out
@@ -260,7 +260,7 @@ def test_a_partial_has_the_name_it_is_asked_for_by(here, capsys):
         file.write("from functools import partial\nshorter = partial(longest)\n")
     assert main(evaluate(attributions="my.py:shorter", metrics="ns", output="out")) == 0
     assert "\nshorter  0." in capsys.readouterr().out
-    assert "--metrics: shorter does not register" in told(capsys, evaluate(metrics="my.py:shorter"))
+    assert "--metrics: shorter does not register" in refusal(capsys, evaluate(metrics="my.py:shorter"))
 
 
 # run ----------------------------------------------------------------------------------------------
@@ -272,11 +272,11 @@ def test_run_executes_a_paper_on_own_data(here, capsys):
     ]
     table = pd.DataFrame({"text": rows * 5, "label": ["good"] * 30 + ["bad"] * 30, "evidence": "[0]"})
     table["label"] = ["good" if "great" in text else "bad" for text in table.text]
-    own = {"text": "review", "label": "stars", "evidence": "why"}
-    table.rename(columns=own).to_csv(here / "mine.csv", index=False)
+    names = {"text": "review", "label": "stars", "evidence": "why"}
+    table.rename(columns=names).to_csv(here / "mine.csv", index=False)
     few = ["epochs=1", "examples=3", "steps=2", "timed_examples=1", "dtype=bfloat16"]
     few.append('attributions=["gradient_l2"]')
-    columns = [word for name, column in own.items() for word in (f"--{name}", column)]
+    columns = [word for name, column in names.items() for word in (f"--{name}", column)]
     command = ["run", "attributions", "--data", "mine.csv", *columns]
     command += [word for p in few for word in ("-p", p)]
     assert main(command) == 0
@@ -303,8 +303,8 @@ def test_run_takes_the_parameters_of_a_record_in_a_process_of_its_own(here):
 def test_run_names_one_column_and_finds_the_others(here):
     pd.DataFrame({"review": ["good", "bad"], "label": ["up", "down"]}).to_csv("mine.csv", index=False)
     path = command._renamed("mine.csv", {"text": "review"}, here / "out", "classification")
-    found = pd.read_parquet(path)[["text", "label"]].to_dict("list")
-    assert found == {"text": ["good", "bad"], "label": ["up", "down"]}
+    values = pd.read_parquet(path)[["text", "label"]].to_dict("list")
+    assert values == {"text": ["good", "bad"], "label": ["up", "down"]}
 
 
 def test_scores_that_are_no_numbers_are_one_line(here, capsys):
@@ -319,13 +319,13 @@ def test_scores_that_are_no_numbers_are_one_line(here, capsys):
 def test_run_ends_as_the_notebook_does(here, capsys, monkeypatch, end, status):
     class Execute:
         defaults = staticmethod(lambda notebook: {"epochs": 1, "task": "sst"})
-        check = staticmethod(lambda *given: None)
+        check = staticmethod(lambda *args: None)
 
         @staticmethod
         def main(arguments):
             raise SystemExit(end)
 
-    monkeypatch.setitem(sys.modules, "units", SimpleNamespace(check=lambda *given: None))
+    monkeypatch.setitem(sys.modules, "units", SimpleNamespace(check=lambda *args: None))
     monkeypatch.setitem(sys.modules, "execute", Execute)
     assert main(["run", "fmm"]) == status
     assert capsys.readouterr().err == ("faithlib: a cell failed: why\n" if status == 2 else "")
@@ -333,5 +333,5 @@ def test_run_ends_as_the_notebook_does(here, capsys, monkeypatch, end, status):
 
 def test_without_notebooks_one_line_says_so(here, capsys, monkeypatch):
     monkeypatch.setattr("faithlib.clone.__file__", str(here / "site-packages/faithlib/clone.py"))
-    line = told(capsys, ["run", "fmm", "--data", "sentiment"])
+    line = refusal(capsys, ["run", "fmm", "--data", "sentiment"])
     assert "this needs a clone of the project, as pip" in line

@@ -23,10 +23,10 @@ DOORS = {
 
 @pytest.mark.parametrize(("door", "name", "value"), WRONG, ids=lambda value: str(value))
 def test_what_a_rule_calls_wrong_is_refused_with_its_name(door, name, value):
-    shown = value[0] if isinstance(value, list) else value
+    named = value[0] if isinstance(value, list) else value
     with pytest.raises(ValueError) as error:
         DOORS[door](**{name: value})
-    assert str(error.value).startswith(f"{name}={shown!r} ") and "\n" not in str(error.value)
+    assert str(error.value).startswith(f"{name}={named!r} ") and "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(

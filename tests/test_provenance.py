@@ -11,15 +11,15 @@ def test_code_outside_git_is_unknown(tmp_path, monkeypatch):
     (tmp_path / "inner/faithlib").mkdir(parents=True)
     monkeypatch.setattr(provenance, "__file__", str(tmp_path / "inner/faithlib/provenance.py"))
     for _ in range(2):  # the second time inside somebody else's repository
-        found = provenance.code_provenance()
-        assert found["git"] == found["dirty"] == "unknown"
+        origin = provenance.code_provenance()
+        assert origin["git"] == origin["dirty"] == "unknown"
         subprocess.run(["git", "init", "-q", tmp_path], check=True)
 
 
 def test_code_in_git_has_a_commit_and_versions():
-    found = provenance.code_provenance()
-    assert set(found) == {"git", "dirty", "code", "versions"} and len(found["code"]) == 64
-    assert {"python", "faithlib", "torch", "numpy"} <= set(found["versions"])
+    origin = provenance.code_provenance()
+    assert set(origin) == {"git", "dirty", "code", "versions"} and len(origin["code"]) == 64
+    assert {"python", "faithlib", "torch", "numpy"} <= set(origin["versions"])
 
 
 @pytest.mark.parametrize(

@@ -19,15 +19,15 @@ def mean(values):
     return sum(values) / len(values)
 
 
-def known():
-    found = Registry("metric")
+def filled():
+    registry = Registry("metric")
     for name in ("second", "first"):
-        found.add(Entry(name, f"{name}:run"))
-    return found
+        registry.add(Entry(name, f"{name}:run"))
+    return registry
 
 
 def test_it_reads_like_a_dictionary_in_the_order_of_joining():
-    registry = known()
+    registry = filled()
     assert registry.names() == list(registry) == ["second", "first"] and len(registry) == 2
     assert registry["first"] is registry.find("first") is registry.get("first")
     assert "third" not in registry and registry.get("third") is None
@@ -36,14 +36,14 @@ def test_it_reads_like_a_dictionary_in_the_order_of_joining():
 
 
 def test_what_stands_in_the_same_place_may_join_again():
-    registry = known()
+    registry = filled()
     registry.add(Entry("mean", mean))
     registry.add(Entry("mean", mean, better="lower"))
     assert registry["mean"].better == "lower" and registry["mean"].resolve() is mean
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("fields", "message"),
     [
         (("first", mean), "metric 'first' is first:run already: choose another name"),
         (("a b", mean), "metric 'a b': give a name of letters, digits and _"),
@@ -52,16 +52,16 @@ def test_what_stands_in_the_same_place_may_join_again():
         (("new", mean, "lower", ("cpu", "tpu")), "metric 'new': needs='tpu' is unknown: use 'cpu'"),
     ],
 )
-def test_what_is_wrong_is_refused(given, told):
-    registry = known()
+def test_what_is_wrong_is_refused(fields, message):
+    registry = filled()
     with pytest.raises(ValueError) as error:
-        registry.add(Entry(*given), better=("higher", "lower"), needs=("cpu",))
-    assert str(error.value) == told and registry.names() == ["second", "first"]
+        registry.add(Entry(*fields), better=("higher", "lower"), needs=("cpu",))
+    assert str(error.value) == message and registry.names() == ["second", "first"]
 
 
 def test_an_unknown_name_is_answered_by_the_nearest():
     with pytest.raises(ValueError, match="^metric 'frist' is unknown: did you mean 'first'.*, second; add"):
-        known().find("frist")
+        filled().find("frist")
 
 
 def test_a_built_in_function_is_found_in_the_package_of_its_entry():

@@ -23,8 +23,8 @@ def mirror(tmp_path):
     return folder
 
 
-def refused(folder, told, name="sst"):
-    tells([told], tasks.load, name, data_dir=folder, error=(ValueError, FileNotFoundError))
+def refused(folder, message, name="sst"):
+    tells([message], tasks.load, name, data_dir=folder, error=(ValueError, FileNotFoundError))
 
 
 def test_a_link_out_of_the_data_folder_is_refused(mirror, tmp_path):
@@ -51,16 +51,16 @@ def test_a_huge_row_is_refused(mirror):
 
 
 @pytest.mark.parametrize(
-    ("frame", "told"),
+    ("frame", "message"),
     [
         ({"text": [1, 2], "label": [1, 0]}, "column 'text' of 'sst/test.parquet' has type int64"),
         ({"text": ["a", "b"], "label": ["x", "y"]}, "column 'label' of 'sst/test.parquet' has type"),
         ({"txt": ["a", "b"], "label": [1, 0]}, "'sst/test.parquet' has no column 'text'"),
     ],
 )
-def test_another_schema_is_refused(mirror, frame, told):
+def test_another_schema_is_refused(mirror, frame, message):
     pd.DataFrame(frame).to_parquet(mirror / "test.parquet")
-    refused(mirror.parent, told)
+    refused(mirror.parent, message)
 
 
 OUTSIDE = {  # {name: what is told}
@@ -69,9 +69,9 @@ OUTSIDE = {  # {name: what is told}
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "told"), OUTSIDE.items())
-def test_a_path_out_of_the_mirror_is_no_task_of_it(mirror, name, told):
-    refused(mirror.parent, told, name)
+@pytest.mark.parametrize(("name", "message"), OUTSIDE.items())
+def test_a_path_out_of_the_mirror_is_no_task_of_it(mirror, name, message):
+    refused(mirror.parent, message, name)
 
 
 def test_a_judges_key_is_in_no_file_of_a_run(tmp_path, monkeypatch):

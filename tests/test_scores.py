@@ -75,17 +75,17 @@ def test_random_numbers_belong_to_an_example():
 
 def test_permuted_scores_are_the_same_scores_elsewhere():
     encoding = tiny.encoding(30, range(2, 25))
-    given = np.arange(30.0)
-    shuffled = scores.permuted(given, encoding, np.random.default_rng(0))
-    assert sorted(shuffled[2:25]) == list(range(2, 25)) and (shuffled[2:25] != given[2:25]).any()
-    assert (shuffled[[0, 1, *range(25, 30)]] == given[[0, 1, *range(25, 30)]]).all()
-    assert (given == np.arange(30)).all()  # a copy
+    values = np.arange(30.0)
+    shuffled = scores.permuted(values, encoding, np.random.default_rng(0))
+    assert sorted(shuffled[2:25]) == list(range(2, 25)) and (shuffled[2:25] != values[2:25]).any()
+    assert (shuffled[[0, 1, *range(25, 30)]] == values[[0, 1, *range(25, 30)]]).all()
+    assert (values == np.arange(30)).all()  # a copy
 
 
 def test_every_order_is_equally_likely():
     encoding, generator = tiny.encoding(5, (1, 2, 3)), np.random.default_rng(0)
-    given = np.array([0, 1.0, 2.0, 3.0, 0])
-    orders = [tuple(scores.permuted(given, encoding, generator)[1:4]) for _ in range(6000)]
+    values = np.array([0, 1.0, 2.0, 3.0, 0])
+    orders = [tuple(scores.permuted(values, encoding, generator)[1:4]) for _ in range(6000)]
     counts = [orders.count(order) for order in set(orders)]
     assert len(counts) == 6 and min(counts) > 880 and max(counts) < 1120  # 1000 ± 4 standard deviations
 

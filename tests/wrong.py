@@ -23,25 +23,25 @@ def values(rule):
     return [end for end in ends if math.isfinite(end)] + [math.nan, math.inf, True, "1e-3", None]
 
 
-def refusal(call, /, *given, error=ValueError, **settings):
+def refusal(call, /, *arguments, error=ValueError, **settings):
     """A call fails with one line: that line."""
     with pytest.raises(error) as failure:
-        call(*given, **settings)
+        call(*arguments, **settings)
     message = str(failure.value)
     assert "\n" not in message
     return message
 
 
-def refused(told, call, /, *given, **settings):
-    """A call fails with one line that matches the pattern `told`: that line."""
-    message = refusal(call, *given, **settings)
-    assert told and re.search(told, message), message
+def refused(pattern, call, /, *arguments, **settings):
+    """A call fails with one line that matches `pattern`: that line."""
+    message = refusal(call, *arguments, **settings)
+    assert pattern and re.search(pattern, message), message
     return message
 
 
-def tells(parts, call, /, *given, **settings):
+def tells(parts, call, /, *arguments, **settings):
     """A call fails with one line that has all `parts`: that line."""
-    message = refusal(call, *given, **settings)
+    message = refusal(call, *arguments, **settings)
     for part in parts:
         assert part and part in message, message
     return message

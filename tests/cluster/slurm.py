@@ -38,9 +38,9 @@ def say(text):
         file.write(line + "\n")
 
 
-def sh(*command, check=True, **given):
+def sh(*command, check=True, **options):
     """The output of a command; ends the test, in a line, where it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, **given)
+    done = subprocess.run(command, capture_output=True, text=True, **options)
     if check and done.returncode:
         sys.exit(f"{' '.join(map(str, command))} failed: {(done.stderr or done.stdout).strip()[-500:]}")
     return done.stdout.strip()

@@ -50,18 +50,18 @@ def answer(text, question):
         return max(i for i, event in enumerate(events) if test(*event))
 
     if len(asked) == 3:
-        found = last(lambda who, done, what, at: (who, done) == (asked[2], "walks"))
-        return events[found][2], {found}
-    told = last(lambda who, done, what, at: what == asked[3])
-    carrier, done = events[told][:2]
+        index = last(lambda who, done, what, at: (who, done) == (asked[2], "walks"))
+        return events[index][2], {index}
+    handled = last(lambda who, done, what, at: what == asked[3])
+    carrier, done = events[handled][:2]
     walked = [i for i, event in enumerate(events) if event[:2] == (carrier, "walks")]
     if done == "leaves":
-        walked = [i for i in walked if i < told]
+        walked = [i for i in walked if i < handled]
     if "before" in asked:
         while events[walked[-1]][2] != asked[-1]:
             walked.pop()
-        return events[walked[-2]][2], {walked[-2], walked[-1], told}
-    return events[walked[-1]][2], {walked[-1], told}
+        return events[walked[-2]][2], {walked[-2], walked[-1], handled}
+    return events[walked[-1]][2], {walked[-1], handled}
 
 
 @pytest.mark.parametrize("facts", [1, 2, 3])

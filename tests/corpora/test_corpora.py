@@ -51,7 +51,7 @@ def whereabouts_label(words):
 
 
 def planted_label(words):
-    return next(i for i, known in enumerate(planted.CLASSES) if words[0] in known)
+    return next(i for i, group in enumerate(planted.CLASSES) if words[0] in group)
 
 
 LABEL_OF = {

@@ -20,8 +20,8 @@ def expected(mechanism, words):
         second = [planted.SECOND.index(w) for w in words if w in planted.SECOND]
         return int(first != second) if first and second else 2
     if mechanism == "ordered_pair":
-        found = [w for w in words if w in planted.PAIR]
-        return 2 if len(found) < 2 else int(tuple(found) != planted.PAIR)
+        pair = [w for w in words if w in planted.PAIR]
+        return 2 if len(pair) < 2 else int(tuple(pair) != planted.PAIR)
     return classes[0] if classes else 2
 
 
@@ -79,7 +79,7 @@ def test_the_seed_determines_the_texts():
 
 
 @pytest.mark.parametrize(
-    ("given", "line"),
+    ("settings", "line"),
     [
         ({"mechanism": "and"}, "mechanism 'and' is unknown: use one_word"),
         ({"classes": 4}, "classes=4 must be 2 or 3"),
@@ -88,5 +88,5 @@ def test_the_seed_determines_the_texts():
         ({"sentences": ["a b c d e f", "a b c d copper f"]}, "sentence 1 has 'copper', a planted word"),
     ],
 )
-def test_wrong_input_is_told_in_one_line(given, line):
-    refused(line, planted.make, **{"mechanism": "one_word", "size": 2, **given})
+def test_wrong_input_is_told_in_one_line(settings, line):
+    refused(line, planted.make, **{"mechanism": "one_word", "size": 2, **settings})

@@ -14,8 +14,8 @@ def test_a_word_of_another_topic_stands_in_a_third_of_the_texts():
     ]
     others = 0
     for row in rows:
-        found = [{w for w in row["text"].split() if w in words[t]} for t in range(len(words))]
+        by_topic = [{w for w in row["text"].split() if w in words[t]} for t in range(len(words))]
         evidence = {row["text"].split()[i] for i in row["evidence"]}
-        assert found[row["label"]] == evidence and len(evidence) in (2, 3)
-        others += any(found[t] for t in range(len(words)) if t != row["label"])
+        assert by_topic[row["label"]] == evidence and len(evidence) in (2, 3)
+        others += any(by_topic[t] for t in range(len(words)) if t != row["label"])
     assert 0.25 < others / len(rows) < 0.42

@@ -42,13 +42,13 @@ def test_across_a_distractor_the_evidence_is_used():
     assert performance["accuracy"] >= 0.9
     rows, prompts, targets = rows[:TEXTS], prompts[:TEXTS], targets[:TEXTS]
     scores = attribute(llama, prompts, targets, ["leave_one_out", "noiser"], noise=3)
-    found = plausibility(prompts, rows["evidence"], scores).query("metric == 'auprc'")
-    found = found.groupby("attribution")[["value", "chance"]].mean()
-    assert (found.value > found.chance + 0.3).all()
+    table = plausibility(prompts, rows["evidence"], scores).query("metric == 'auprc'")
+    table = table.groupby("attribution")[["value", "chance"]].mean()
+    assert (table.value > table.chance + 0.3).all()
     parts = [{"distractor": words_of(*pair)} for pair in zip(rows["text"], rows["distractor"], strict=True)]
     shares = part_shares(prompts, parts, scores)
-    found = shares.groupby("attribution")[["share", "chance"]].mean()
-    assert (found.share < found.chance - 0.1).all()
+    table = shares.groupby("attribution")[["share", "chance"]].mean()
+    assert (table.share < table.chance - 0.1).all()
 
 
 def test_a_prompt_of_the_world_does_not_say_its_answers_fact():
@@ -95,5 +95,5 @@ def test_a_biography_is_continued_word_by_word_with_the_fact_it_left_out():
         assert first["text"].endswith(" .") and rows[-1]["target"] == "."
         (asked,) = [row for row in rows if row["evidence"]]
         answers = {r: world.FACTS[r, first["subject"]] for r in world.LIVES}
-        told = {r for r, answer in answers.items() if answer in first["text"].split()}
-        assert len(told) == 2 and [answers[r] for r in answers if r not in told] == [asked["target"]]
+        stated = {r for r, answer in answers.items() if answer in first["text"].split()}
+        assert len(stated) == 2 and [answers[r] for r in answers if r not in stated] == [asked["target"]]

@@ -90,8 +90,8 @@ def registries_as_they_were():
     try:
         yield
     finally:
-        for (names, unregister), known in zip(kinds, before, strict=True):
-            for name in set(names()) - set(known):
+        for (names, unregister), kept in zip(kinds, before, strict=True):
+            for name in set(names()) - set(kept):
                 unregister(name)
 
 

@@ -62,8 +62,8 @@ def test_every_section_has_a_file_a_command_and_what_one_sees(heading):
 def test_an_attribution_is_in_the_study_and_the_grid(tmp_path, monkeypatch):
     follow(section(PAGE, "An attribution"), grid_of(tmp_path), here)
     misspell(tmp_path, "- keep_one\n", "- keep_on\n")
-    told = refused(tmp_path, monkeypatch, papers="attributions")
-    assert "attribution 'keep_on' is unknown: did you mean 'keep_one'?" in told
+    line = refused(tmp_path, monkeypatch, papers="attributions")
+    assert "attribution 'keep_on' is unknown: did you mean 'keep_one'?" in line
 
 
 @pytest.mark.slow
@@ -73,9 +73,9 @@ def test_an_attribution_is_in_the_table_and_the_figure(tmp_path):
     sizes = dict(train_size=200, validation_size=40, test_size=40, examples=8, timed_examples=1)
     (tmp_path / "small.json").write_text(json.dumps({**unit, **sizes, "epochs": 1, "steps": 2}))
     (tmp_path / "scale.json").write_text('{"scale": "quick"}')
-    for notebook, given in (("experiment", "small.json"), ("report", "scale.json")):
+    for notebook, file in (("experiment", "small.json"), ("report", "scale.json")):
         path = f"notebooks/attributions/{notebook}.ipynb"
-        run(tmp_path, f"python workflow/execute.py {path} runs/{notebook}.ipynb {given}")
+        run(tmp_path, f"python workflow/execute.py {path} runs/{notebook}.ipynb {file}")
     table = pd.read_csv(tmp_path / "results/quick/attributions/tables/evidence.csv")
     assert list(table.attribution) == ATTRIBUTIONS
     (figure,) = (tmp_path / "figures/quick/attributions").glob("*.svg")
@@ -91,8 +91,8 @@ def test_a_metric_is_one_short_file_and_in_every_table_that_can_hold_it(tmp_path
 def test_a_task_is_in_the_study_and_the_grid(tmp_path, monkeypatch):
     follow(section(PAGE, "A task"), grid_of(tmp_path), here)
     misspell(tmp_path, "task: shop_reviews", "task: shop_review")
-    told = refused(tmp_path, monkeypatch, papers="soft_metrics", data_dir="data")
-    assert "task 'shop_review' is unknown: did you mean 'shop_reviews'? Kn" in told
+    line = refused(tmp_path, monkeypatch, papers="soft_metrics", data_dir="data")
+    assert "task 'shop_review' is unknown: did you mean 'shop_reviews'? Kn" in line
 
 
 @pytest.mark.slow
@@ -103,8 +103,8 @@ def test_a_model_family_is_in_the_study_and_by_name_in_the_grid(tmp_path):
     (module,) = plugins.load([tmp_path / "mean_of_words.py"])
     words = tiny.tokenizer("bert")
     model = module.MeanOfWordsClassifier(module.MeanOfWords(len(words), 2), words, "mean-of-words")
-    told = r"^mean-of-words gives no attention weights \(a mean has no attention\): choose .* that need none$"
-    with pytest.raises(ValueError, match=told):
+    line = r"^mean-of-words gives no attention weights \(a mean has no attention\): choose .* that need none$"
+    with pytest.raises(ValueError, match=line):
         evaluate(model, tiny.TEXTS, ["attention"])
 
 
@@ -128,8 +128,8 @@ def test_a_paper_is_in_the_grid_and_the_verdicts_are_printed(tmp_path):
 def test_a_paper_that_is_misspelt_is_refused(tmp_path, monkeypatch):
     grid_of(tmp_path)
     add_units(tmp_path, "papers: {agrement: {units: [{task: sentiment, model: tiny-bert, seed: 0}]}}")
-    told = refused(tmp_path, monkeypatch, papers="agrement")
-    assert told.startswith("config/quick.yaml: paper 'agrement' is unknown: ")
+    line = refused(tmp_path, monkeypatch, papers="agrement")
+    assert line.startswith("config/quick.yaml: paper 'agrement' is unknown: ")
 
 
 # Mistakes: those at registration and in `evaluate` are rows of tests/bad_input.txt --------------------------

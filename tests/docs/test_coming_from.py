@@ -57,6 +57,6 @@ def test_every_library_has_a_row_and_a_section():
 
 
 def test_the_names_of_the_tables_are_registered():
-    known = {*attributions.names(), *registry.names()}
+    registered = {*attributions.names(), *registry.names()}
     named = set(re.findall(r"`((?:n?aopc|soft|gradient|input|leave|auprc|lime)[a-z_]*)`", PAGE))
-    assert named - {"aopc_compr", "aopc_suff", "auprc_plau"} <= known
+    assert named - {"aopc_compr", "aopc_suff", "auprc_plau"} <= registered

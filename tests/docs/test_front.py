@@ -31,8 +31,8 @@ def coverage(load):
 def test_every_published_table_is_on_the_list_once(paper):
     rows = pd.read_csv(papers.FOLDER / paper / "coverage.csv", keep_default_na=False)
     assert rows["item"].is_unique and rows.what.all()
-    known = {path.stem for path in (papers.FOLDER / paper / "published").glob("table_*.csv")}
-    assert {name.replace("table_", "Table ") for name in known} <= set(rows["item"])
+    tables = {path.stem for path in (papers.FOLDER / paper / "published").glob("table_*.csv")}
+    assert {name.replace("table_", "Table ") for name in tables} <= set(rows["item"])
     assert all(row.table or row.reason for row in rows.itertuples())  # here, or why not
 
 
@@ -40,8 +40,8 @@ def test_every_published_table_is_on_the_list_once(paper):
 def test_the_list_names_data_sets_and_models_of_the_paper(coverage, paper):
     rows = pd.read_csv(papers.FOLDER / paper / "coverage.csv", keep_default_na=False)
     tasks, models = (set(names) for names in zip(*coverage.cells(paper), strict=True))
-    for names, known in ((rows.datasets, tasks), (rows.models, models)):
-        assert {name for text in names for name in text.split()} - {"*"} <= known
+    for names, allowed in ((rows.datasets, tasks), (rows.models, models)):
+        assert {name for text in names for name in text.split()} - {"*"} <= allowed
     assert tasks <= set(papers.card(paper).tasks) <= set(TASKS)
 
 
@@ -58,8 +58,8 @@ def test_what_is_computed_moves_its_cell(coverage, tmp_path, monkeypatch):
         (folder / "racu.csv").write_text(f"dataset,model\ncola,{model}\n")
     assert coverage.cells("fmm")  # read before the folder of results is another
     monkeypatch.setattr(coverage, "ROOT", tmp_path)
-    _, _, small, own, here, reason = coverage.item("fmm", ROW)
-    assert small == "1 of 2: CoLA (MiniLM-L6)" and own == "1 of 2" and reason == "r"
+    _, _, small, paper, here, reason = coverage.item("fmm", ROW)
+    assert small == "1 of 2: CoLA (MiniLM-L6)" and paper == "1 of 2" and reason == "r"
     assert here == "[racu](../../results/small/fmm/tables/racu.csv)"
 
 
@@ -75,8 +75,8 @@ def test_a_figure_of_roar_has_no_data_set_with_recursive_roar_alone(coverage):
 def test_a_cell_has_models_that_stand_in_for_its_own_and_no_other_of_the_paper(coverage, monkeypatch):
     """The paper's two models are a BiLSTM and RoBERTa; MiniLM stands in for RoBERTa."""
     records = [("babi_1", "bilstm", 0), ("babi_1", "bilstm", 1), ("sst", "org/all-MiniLM-L6-v2", 0)]
-    own = [dict(task=task, model=model, seed=seed) for task, model, seed in records]
-    monkeypatch.setattr(coverage, "recorded", lambda paper: own)
+    units = [dict(task=task, model=model, seed=seed) for task, model, seed in records]
+    monkeypatch.setattr(coverage, "recorded", lambda paper: units)
     monkeypatch.setattr(coverage, "read", lambda path: pd.DataFrame())
     assert coverage.at_small("recursive_roar", "babi_1", "bilstm") == ("BiLSTM, 2 seeds", ())
     assert coverage.at_small("recursive_roar", "babi_1", "roberta-base")[0] == "—"
@@ -102,8 +102,8 @@ def test_the_page_has_every_paper_and_says_why_cells_are_missing(coverage):
         assert page.count(f"({paper}-coverage)=") == 1
     assert "licence: MIMIC-III" in page and "≈" in page
     assert page.count("### Agreement") == 5 and "| 0 of 280 numbers |" in page  # of Table 12, RoBERTa-large
-    found = doctest.testmod(coverage)
-    assert found.attempted and not found.failed
+    examples = doctest.testmod(coverage)
+    assert examples.attempted and not examples.failed
 
 
 # Figures ------------------------------------------------------------------------------------------
@@ -156,8 +156,8 @@ def test_pages_have_the_badges_of_the_repository_and_none_without_one(load):
     for page in (ROOT / "notebooks/welcome.ipynb", ROOT / "docs/running.md"):
         text = page.read_text(encoding="utf-8")
         assert text.count(badges.CLONE.format(name=name) if name else badges.ZIP) == 1
-    found = doctest.testmod(badges)
-    assert found.attempted and not found.failed
+    examples = doctest.testmod(badges)
+    assert examples.attempted and not examples.failed
 
 
 def test_the_first_notebook_has_outputs_and_links_that_lead_somewhere():

@@ -31,6 +31,6 @@ def test_calls_fit_the_functions():
 
 def test_values_are_known():
     quoted = set(re.findall(r'`"([\w:]+)"`', PAGE))
-    known = {*precision.DTYPES, *placement.MAPS, *placement.IMPLEMENTATIONS, "cuda:1", "disk"}
-    assert quoted <= known | {*batching.TOKEN_BUDGET}
+    values = {*precision.DTYPES, *placement.MAPS, *placement.IMPLEMENTATIONS, "cuda:1", "disk"}
+    assert quoted <= values | {*batching.TOKEN_BUDGET}
     assert {*precision.DTYPES, *placement.MAPS} <= quoted

@@ -24,8 +24,8 @@ CARDS = [f"notebooks/{paper}/README.md" for paper in papers.names()]
 def targets(page):
     """The files that a page links to, relative to it, with what follows their #."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    found = re.findall(r"\]\(([^)\s]+)\)", BLOCK.sub("", text))
-    return [target.partition("#") for target in found if not target.startswith("http")]
+    links = re.findall(r"\]\(([^)\s]+)\)", BLOCK.sub("", text))
+    return [target.partition("#") for target in links if not target.startswith("http")]
 
 
 def anchors(page):
@@ -49,11 +49,11 @@ reviews.splits["test"].to_pandas()[["text", "label"]].to_parquet("reviews.parque
 
 
 def test_the_examples_run_and_print_the_table(tmp_path, monkeypatch):
-    own, generated = [text for language, text in BLOCK.findall(README) if language == "python"]
-    assert len([line for line in own.splitlines() if line]) == 5
+    example, generated = [text for language, text in BLOCK.findall(README) if language == "python"]
+    assert len([line for line in example.splitlines() if line]) == 5
     monkeypatch.chdir(tmp_path)
     names = {}
-    for code in (MODEL, own, generated):
+    for code in (MODEL, example, generated):
         exec(code, names)
     assert (tmp_path / "out" / "explorer.html").is_file() and (tmp_path / "out" / "tables").is_dir()
     table = names["study"].table
@@ -77,7 +77,7 @@ def test_the_picture_shows_when_a_prediction_changes_and_never_where_it_does_not
     monkeypatch.setattr(drawing, "predictions", lambda model, encoding: next(classes))
     rows = [(name, 0, 1.0, not never, 2) for name in drawing.LABELS]
     flips = pd.DataFrame(rows, columns=["attribution", "example", "fraction", "flipped", "removed"])
-    monkeypatch.setattr(drawing, "decision_flip", lambda *given: picked.append(given) or flips)
+    monkeypatch.setattr(drawing, "decision_flip", lambda *arguments: picked.append(arguments) or flips)
     news = SimpleNamespace(task=SimpleNamespace(labels=("no", "yes")))
     drawn = drawing.drawn(news, None, study)
     assert drawn.count(">a</text>") == 3 and "“yes”" in drawn and len(picked) == 1
@@ -119,12 +119,12 @@ def test_what_to_report_follows_the_records(load, tmp_path):
     transfer = pd.DataFrame({"between": ["kind", "kind", "shape"], "tau": [-0.1, 0.5, 0.9]})
     transfer.to_csv(tables / "transfer.csv", index=False)
     results = tmp_path / "small"
-    told = metric.finding(results)
+    finding = metric.finding(results)
     start = (
         "For classifiers **AOPC, sufficiency or NS**, with `operator='delete'`: in the worst of 6 kinds of "
     )
-    assert told.startswith(start + "models and errors 81 % and 75 % of pairs")
-    assert "Soft-NS as published 20 %; chance is 50 %." in told
+    assert finding.startswith(start + "models and errors 81 % and 75 % of pairs")
+    assert "Soft-NS as published 20 %; chance is 50 %." in finding
     rows = metric.metrics_table(results).splitlines()
     assert rows[2] == "| AOPC, sufficiency | 70 %: P3 order | 81 %: delete |  | 81 %: delete | 10 |"
     assert rows[5] == "| log ratio |  |  | 10 %: P2 missed | 10 %: zero by element |  |"
@@ -170,8 +170,8 @@ def test_a_card_begins_with_title_citation_link_and_notebooks(paper):
 
 def test_the_targets_that_pages_name_are_there():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    known = re.search(r"^\.PHONY: (.+)$", makefile, re.MULTILINE)[1].split()
+    listed = re.search(r"^\.PHONY: (.+)$", makefile, re.MULTILINE)[1].split()
     for page in PAGES + CARDS:
         text = (ROOT / page).read_text(encoding="utf-8")
         for target in re.findall(r"(?:^|`)make ([a-z][\w-]*)", text, re.M):
-            assert target in known, f"{page} names make {target}"
+            assert target in listed, f"{page} names make {target}"

@@ -85,8 +85,8 @@ def test_entries_stand_in_alphabetical_order(pages):
 
 
 def test_examples_of_the_generator_run(pages):
-    found = doctest.testmod(pages)
-    assert found.attempted and not found.failed
+    examples = doctest.testmod(pages)
+    assert examples.attempted and not examples.failed
 
 
 # Links and docstrings -----------------------------------------------------------------------------
@@ -95,8 +95,8 @@ def test_examples_of_the_generator_run(pages):
 @pytest.fixture
 def link(conf, monkeypatch):
     monkeypatch.setattr(conf, "repository", "")
-    known = {"docs/using", "notebooks/fmm/report", "docs/generated/faithlib.metrics.soft"}
-    app = SimpleNamespace(env=SimpleNamespace(found_docs=known))
+    docs = {"docs/using", "notebooks/fmm/report", "docs/generated/faithlib.metrics.soft"}
+    app = SimpleNamespace(env=SimpleNamespace(found_docs=docs))
 
     def read(text, docname="docs/adding"):
         conf.linked(app, docname, source := [text])
@@ -149,7 +149,7 @@ def test_what_is_returned_is_a_text_and_no_type(conf):
     pytest.importorskip("myst_nb")
     from sphinx.ext.napoleon import Config, GoogleDocstring
 
-    conf.setup(SimpleNamespace(connect=lambda *given, **more: None))
+    conf.setup(SimpleNamespace(connect=lambda *args, **more: None))
     config = Config(napoleon_use_rtype=True)
     text = str(GoogleDocstring("F.\n\nReturns:\n    {name: [values]}, by size.\n", config))
     assert ":returns: {name: [values]}, by size." in text and ":rtype:" not in text
@@ -204,13 +204,13 @@ class Links(HTMLParser):
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
-        self.ids |= {given.get("id"), given.get("name")} - {None}
-        if tag == "a" and given.get("href"):
-            self.links.add(given["href"])
-        if tag == "img" and not given.get("alt"):
-            self.unnamed.add(given["src"])
-        if address := given.get("src") or (tag == "link" and given.get("href")):
+        values = dict(attributes)
+        self.ids |= {values.get("id"), values.get("name")} - {None}
+        if tag == "a" and values.get("href"):
+            self.links.add(values["href"])
+        if tag == "img" and not values.get("alt"):
+            self.unnamed.add(values["src"])
+        if address := values.get("src") or (tag == "link" and values.get("href")):
             self.loaded.add(address)
 
 

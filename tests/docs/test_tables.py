@@ -19,9 +19,9 @@ def texts(path):
     if path.suffix == ".md":
         return [path.read_text(encoding="utf-8")]
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    shown = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
+    outputs = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
     prose = [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
-    of_outputs = [data[kind] for data in shown for kind in ("text/html", "text/markdown") if kind in data]
+    of_outputs = [data[kind] for data in outputs for kind in ("text/html", "text/markdown") if kind in data]
     return ["".join(text) for text in (*prose, *of_outputs)]
 
 

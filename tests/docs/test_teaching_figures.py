@@ -26,8 +26,8 @@ def test_every_figure_of_a_notebook_is_saved_with_larger_type(tmp_path):
     notebook = tmp_path / "03_a_lesson.ipynb"
     nbformat.write(book, notebook)
     before = notebook.read_bytes()
-    found = teaching_figures.export(notebook, tmp_path / "figures")
-    assert [path.name for path in found] == ["03_a_lesson_1.svg", "03_a_lesson_2.svg"]
-    sizes = re.findall(r"([\d.]+)px[^>]*>share of the tokens<", found[0].read_text())
+    paths = teaching_figures.export(notebook, tmp_path / "figures")
+    assert [path.name for path in paths] == ["03_a_lesson_1.svg", "03_a_lesson_2.svg"]
+    sizes = re.findall(r"([\d.]+)px[^>]*>share of the tokens<", paths[0].read_text())
     assert sizes and float(sizes[0]) == 10 * teaching_figures.LARGER
     assert notebook.read_bytes() == before

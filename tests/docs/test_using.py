@@ -33,13 +33,13 @@ def test_five_lines_make_a_table(tmp_path, epochs):
 
 def test_what_the_page_names_is_there():
     text = (ROOT / PAGE).read_text(encoding="utf-8")
-    known = {
+    parameters = {
         name
         for function in (faithlib.load_data, faithlib.load_model, faithlib.evaluate)
         for name in inspect.signature(function).parameters
     } | {"steps", "samples", "epochs", "batch_size", "learning_rate", "masking", "sizes"}
     calls = " ".join(re.findall(r"`([^`]*)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL)))
-    assert set(re.findall(r"\b(\w+)=", calls)) <= known | {"name"}
+    assert set(re.findall(r"\b(\w+)=", calls)) <= parameters | {"name"}
     commands = _parser()._subparsers._group_actions[0].choices
     options = {o for parser in commands.values() for action in parser._actions for o in action.option_strings}
     assert set(re.findall(r"(?<![\w-])(--?[a-z][\w-]*)", text)) - {"-m"} <= options

@@ -34,8 +34,8 @@ def paper(tmp_path, monkeypatch):
         first |= {"pairs": "attribution", "ours": {"table": "values", "value": "value"}} | changed
         second = {"title": "Means", "rows": ["attribution"], "columns": [], "mean_of": "table_1"}
         tables = {"table_1": first, "table_2": second}
-        given = {"stands_for": {"small": ["base"]}, "tables": tables}
-        (published / "layout.yaml").write_text(yaml.safe_dump(given))
+        layout = {"stands_for": {"small": ["base"]}, "tables": tables}
+        (published / "layout.yaml").write_text(yaml.safe_dump(layout))
         return printed.layouts("mine")
 
     return write, folder

@@ -12,24 +12,24 @@ FIVE = ("fmm", "noiser", "recursive_roar", "saloss", "soft_metrics")
 def bridged(folder, **changed):
     ours = {"table": "values", "where": {"dataset": "sst", "attribution": "attention"}}
     entry = {"claim": "c", "ours": ours, "margin": 0.02}
-    where = {"dataset": "sst", "model": "base", "attribution": "attention"}
-    entry["published"] = {"table": "table_1", "where": where}
+    cell = {"dataset": "sst", "model": "base", "attribution": "attention"}
+    entry["published"] = {"table": "table_1", "where": cell}
     entry["steps"] = [{"choice": "texts", "what": "lime's", "to": {"attribution": "lime"}}]
     return bridge.of_entry(entry | changed, "mine", folder)
 
 
 def test_a_bridge_goes_step_by_step_and_says_what_is_left(paper):
     _, folder = paper
-    found = bridged(folder, same={"model": "the paper's"})
-    assert (found.ours, found.published) == (0.8, 0.4) and found.left == pytest.approx(-0.2)
-    assert found.unknown == ("definition", "attributions' code", "baseline", "ties", "data set", "training")
-    assert "explain -0.200: texts -0.200. Unexplained: -0.200 (not measured" in found.sentence()
-    assert found.table().difference.dropna().sum() == pytest.approx(-0.4)
+    gap = bridged(folder, same={"model": "the paper's"})
+    assert (gap.ours, gap.published) == (0.8, 0.4) and gap.left == pytest.approx(-0.2)
+    assert gap.unknown == ("definition", "attributions' code", "baseline", "ties", "data set", "training")
+    assert "explain -0.200: texts -0.200. Unexplained: -0.200 (not measured" in gap.sentence()
+    assert gap.table().difference.dropna().sum() == pytest.approx(-0.4)
     reached = bridged(folder, margin=0.25)
     assert reached.sentence().endswith("With them the published value is reached.")
     assert "explain +0.000: none changes it" in bridged(folder, steps=[]).sentence()
     assert "is the published" in bridged(folder, margin=0.5).sentence()
-    figure = bridge.draw(found)
+    figure = bridge.draw(gap)
     assert [text.get_text() for text in figure.axes[0].get_yticklabels()][:2] == ["ours", "texts: lime's"]
 
 
@@ -44,11 +44,11 @@ def test_a_wrong_step_is_one_line_and_what_has_no_value_is_unknown(paper):
 
 @pytest.mark.parametrize("paper", FIVE)
 def test_every_step_of_a_committed_bridge_has_a_value(paper):
-    given = yaml.safe_load((papers.FOLDER / paper / "published/bridge.yaml").read_text())
-    found = bridge.bridges(paper, papers.FOLDER.parent / "results/small" / paper / "tables")
-    assert [one.claim for one in found] == [entry["claim"] for entry in given]
-    assert [len(one.steps) for one in found] == [len(entry["steps"]) for entry in given]
-    assert not any(np.isnan(one.published) for one in found)
+    entries = yaml.safe_load((papers.FOLDER / paper / "published/bridge.yaml").read_text())
+    bridges = bridge.bridges(paper, papers.FOLDER.parent / "results/small" / paper / "tables")
+    assert [one.claim for one in bridges] == [entry["claim"] for entry in entries]
+    assert [len(one.steps) for one in bridges] == [len(entry["steps"]) for entry in entries]
+    assert not any(np.isnan(one.published) for one in bridges)
 
 
 def test_a_table_that_is_not_there_has_no_value(tmp_path):

@@ -59,12 +59,12 @@ def test_verdicts_are_counted_in_a_sentence_and_all_claims_folded():
 
 def test_what_limits_a_verdict_stands_in_the_table():
     counted = {"agree": 1, "of": 3, "sign_equal": 3}
-    shown = {"shown_on": "sst (bilstm): |x|; cb", "cases": "sst (bilstm): |x|; cb; mrpc"}
+    cases = {"shown_on": "sst (bilstm): |x|; cb", "cases": "sst (bilstm): |x|; cb; mrpc"}
     table = pd.DataFrame(
         [
             row("A", "depends", depends_on="ties; sign", reason="main setting: does not hold", **counted),
             row("B", "does not hold", not_shown_with="ties", **counted),
-            row("C", "holds", grid_agree=5, grid_of=8, **shown, **counted),
+            row("C", "holds", grid_agree=5, grid_of=8, **cases, **counted),
             row("D", "not tested", reason="no records", n_units=0, **counted),
             row("E", "undecided", reason="all values are equal"),
         ]
@@ -166,10 +166,10 @@ def test_a_number_in_a_sentence_of_a_card_is_of_a_table_or_a_setting(paper):
     text = (root / "notebooks" / paper / "README.md").read_text(encoding="utf-8")
     lines = [re.sub(r"`[^`]*`", "", LINK.sub("]", line)) for line in PLAIN.sub("", text).splitlines()]
     numbers = [n for line in lines if line[:1] not in "#!" for n in NUMBER.findall(line)]
-    told = {n.replace(",", "").replace(" ", "") for n in numbers}
+    stated = {n.replace(",", "").replace(" ", "") for n in numbers}
     settings = set(SETTINGS[paper].split())
-    assert [n for n in sorted(told - settings) if not is_a_result(n, values[np.isfinite(values)])] == []
-    assert settings <= told
+    assert [n for n in sorted(stated - settings) if not is_a_result(n, values[np.isfinite(values)])] == []
+    assert settings <= stated
 
 
 def test_empty_columns_are_left_out_and_holms_p_has_one():
@@ -255,8 +255,8 @@ def test_a_card_says_what_a_study_found_about_its_metrics(tmp_path):
     for paper in ("fmm", "mine"):
         (tmp_path / paper / "tables").mkdir(parents=True)
     pd.DataFrame([row("A", "holds")]).to_csv(tmp_path / "fmm" / "claims.csv", index=False)
-    told = pd.DataFrame({"paper": ["fmm", "saloss"], "text": ["RACU is right.", "Flip is wrong."]})
-    told.to_csv(tmp_path / "mine" / "tables" / cards.ABOUT, index=False)
+    findings = pd.DataFrame({"paper": ["fmm", "saloss"], "text": ["RACU is right.", "Flip is wrong."]})
+    findings.to_csv(tmp_path / "mine" / "tables" / cards.ABOUT, index=False)
     block = read_block(tmp_path / "fmm")
     assert "\n\nRACU is right.\n" in f"\n{block}" and "Flip" not in block
 
@@ -269,12 +269,12 @@ SST = "Stanford Sentiment Treebank"
 
 
 def headline_claims():
-    own = {"headline": True, "baseline": "none", "at_least_half": "", "within_margin": ""}
-    small = own | {"at_least_half": "no", "within_margin": "yes", "reason": "few seeds"}
-    apart = own | {"depends_on": "ties; sign", "looks": 2, "published": float("nan")}
+    common = {"headline": True, "baseline": "none", "at_least_half": "", "within_margin": ""}
+    small = common | {"at_least_half": "no", "within_margin": "yes", "reason": "few seeds"}
+    apart = common | {"depends_on": "ties; sign", "looks": 2, "published": float("nan")}
     rows = [
-        row("A", "holds", **own), row("B", "undecided", **small), row("C, MiniLM", "depends", **apart),
-        row("C, Llama", "holds", **own), row("D", "holds", **own | {"definition": "released"}),
+        row("A", "holds", **common), row("B", "undecided", **small), row("C, MiniLM", "depends", **apart),
+        row("C, Llama", "holds", **common), row("D", "holds", **common | {"definition": "released"}),
     ]  # fmt: skip
     return pd.DataFrame(rows)
 

@@ -58,23 +58,23 @@ def test_somewhere_does_not_hold_only_if_every_interval_is_on_the_other_side():
 
 def test_average_is_welchs():
     a, b = [0.1, 0.5, 0.3], [0.2, 0.21, 0.19, 0.24, 0.2]
-    found = cases.average({"a": seeds_interval(a), "b": seeds_interval(b)})
+    interval = cases.average({"a": seeds_interval(a), "b": seeds_interval(b)})
     # the mean of a and b is half the difference of a and -b
     minus = np.negative(b)
     test = stats.ttest_ind_from_stats(
         np.mean(a), np.std(a, ddof=1), 3, minus.mean(), minus.std(ddof=1), 5, equal_var=False
     )
     expected = stats.ttest_ind(a, minus, equal_var=False).confidence_interval(0.95)
-    assert found.two_sided() == pytest.approx(test.pvalue)
-    assert found.ends() == pytest.approx((expected.low / 2, expected.high / 2))
-    assert found.n_units == 3
+    assert interval.two_sided() == pytest.approx(test.pvalue)
+    assert interval.ends() == pytest.approx((expected.low / 2, expected.high / 2))
+    assert interval.n_units == 3
 
 
 def test_the_difference_of_two_models_is_welchs():
     one, two = [0.5, 0.6, 0.9], [0.1, 0.2, 0.15, 0.4]
-    found = cases.difference(seeds_interval(one), seeds_interval(two))
+    interval = cases.difference(seeds_interval(one), seeds_interval(two))
     low, high = stats.ttest_ind(one, two, equal_var=False).confidence_interval()
-    assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
+    assert (interval.low, interval.high) == (pytest.approx(low), pytest.approx(high))
     assert not cases.difference(seeds_interval(one), seeds_interval(two[:2])).exists
 
 
@@ -87,42 +87,42 @@ def test_average_of_one_case_is_the_case():
 def test_average_of_crossed_cases_is_the_wider_of_both_variances():
     rng = np.random.default_rng(2)
     x = [rng.normal(size=(3, 40)) + rng.normal(size=40) for _ in range(2)]
-    found = cases.average(dict(enumerate(map(crossed_interval, x))))
+    interval = cases.average(dict(enumerate(map(crossed_interval, x))))
     seeds = cases.average({i: seeds_interval(part.mean(axis=1)) for i, part in enumerate(x)})
-    assert found.low <= seeds.low and found.high >= seeds.high
+    assert interval.low <= seeds.low and interval.high >= seeds.high
     two_way = sum(crossed_interval(part).components[0][0] ** 2 for part in x)
-    assert found.components[0][0] == pytest.approx(np.sqrt(two_way) / 2)
+    assert interval.components[0][0] == pytest.approx(np.sqrt(two_way) / 2)
 
 
 def test_on_average_lists_cases_that_fail():
     slightly = seeds_interval([-0.01, -0.02, 0.01])
-    found = cases.on_average({"sst": seeds_interval([0.3, 0.31, 0.32]), "cola": slightly})
-    assert found.text("MiniLM") == "holds on average, not shown on cola (MiniLM, 3 seeds)"
-    assert found.row()["failing_cases"] == "cola"
+    verdict = cases.on_average({"sst": seeds_interval([0.3, 0.31, 0.32]), "cola": slightly})
+    assert verdict.text("MiniLM") == "holds on average, not shown on cola (MiniLM, 3 seeds)"
+    assert verdict.row()["failing_cases"] == "cola"
 
 
 def test_on_average_names_the_range_of_seeds():
     five = seeds_interval([0.1, 0.11, 0.12, 0.09, 0.13])
-    found = cases.on_average({"sst": UP, "agnews": five})
-    assert found.text() == "holds (3–5 seeds)" and found.row()["n_units"] == 3
+    verdict = cases.on_average({"sst": UP, "agnews": five})
+    assert verdict.text() == "holds (3–5 seeds)" and verdict.row()["n_units"] == 3
 
 
 def test_single_seeds_take_no_part_in_the_interval_but_can_change_the_sign():
     several = {"sst": UP, "agnews": UP}
-    found = cases.on_average(several)
+    verdict = cases.on_average(several)
     beside = cases.on_average(several | {"multirc": seeds_interval([-0.1])})
-    assert (beside.low, beside.high, beside.word) == (found.low, found.high, HOLDS)
+    assert (beside.low, beside.high, beside.word) == (verdict.low, verdict.high, HOLDS)
     assert beside.value_all == pytest.approx(0.04) and beside.other_cases == ("multirc",)
     assert beside.text() == "holds on average, not shown on multirc (3 seeds)"
     changed = cases.on_average(several | {"multirc": seeds_interval([-0.6])})
     assert changed.text() == "undecided (depends on data sets with fewer than 3 seeds; 3 seeds)"
-    assert (changed.low, changed.high) == (found.low, found.high)
+    assert (changed.low, changed.high) == (verdict.low, verdict.high)
 
 
 def test_texts_of_one_model_take_no_part_beside_seeds():
     texts = text_interval(np.linspace(-0.9, -0.8, 12))
-    found = cases.on_average({"sst": UP, "agnews": UP, "one model": texts})
-    assert found.cases == ("sst", "agnews") and found.word == UNDECIDED
+    verdict = cases.on_average({"sst": UP, "agnews": UP, "one model": texts})
+    assert verdict.cases == ("sst", "agnews") and verdict.word == UNDECIDED
     above = text_interval(np.linspace(0.8, 0.9, 12))
     assert cases.somewhere({"sst": DOWN, "one model": above}).shown_on == ()
     assert cases.everywhere({"sst": UP, "one model": texts}).word == UNDECIDED
@@ -131,11 +131,11 @@ def test_texts_of_one_model_take_no_part_beside_seeds():
 
 
 def test_constant_data_sets_count_in_the_mean_and_decide_nothing():
-    found = cases.on_average({"sst": UP, "constant": seeds_interval([0.0, 0.0, 0.0])})
+    both = cases.on_average({"sst": UP, "constant": seeds_interval([0.0, 0.0, 0.0])})
     alone = cases.on_average({"sst": UP})
-    ends = found.value, found.low, found.high
+    ends = both.value, both.low, both.high
     assert ends == pytest.approx([x / 2 for x in (alone.value, alone.low, alone.high)])
-    assert (found.word, found.cases) == (alone.word, ("sst", "constant")) and math.isnan(found.value_all)
+    assert (both.word, both.cases) == (alone.word, ("sst", "constant")) and math.isnan(both.value_all)
     turned = cases.on_average({"sst": UP, "constant": seeds_interval([-1.0, -1.0, -1.0])})
     assert turned.text() == "undecided (depends on data sets whose values are all equal; 3 seeds)"
     equal = seeds_interval([0.2, 0.2, 0.2])
@@ -145,8 +145,8 @@ def test_constant_data_sets_count_in_the_mean_and_decide_nothing():
 
 
 def test_mixed_needs_both_sides_after_holm():
-    told = "depends on the data set (above on sst, below on babi; 3 seeds)"
-    assert cases.on_average({"sst": UP, "babi": DOWN}).text() == told
+    text = "depends on the data set (above on sst, below on babi; 3 seeds)"
+    assert cases.on_average({"sst": UP, "babi": DOWN}).text() == text
     # two-sided p of .030 each: beyond .05 / 2
     above, below = seeds_interval([0.8, 1.0, 1.4]), seeds_interval([-0.8, -1.0, -1.4])
     assert 0.025 < above.two_sided() < 0.05
@@ -170,26 +170,26 @@ def test_no_claim_holds_everywhere_with_a_failing_case():
     rng = np.random.default_rng(3)
     for _ in range(200):
         several = {i: seeds_interval(rng.normal(1, 0.3, 3)) for i in map(str, range(3))}
-        found = cases.everywhere(several)
-        assert found.word != HOLDS or not found.failing_cases
+        verdict = cases.everywhere(several)
+        assert verdict.word != HOLDS or not verdict.failing_cases
 
 
 @pytest.mark.parametrize("claim", [cases.somewhere, cases.on_average, cases.everywhere])
 def test_claims_without_a_testable_case_are_not_tested(claim):
     assert claim({}).text() == "not tested (no record has what it needs)"
-    found = claim({"sst": TWO, "agnews": EQUAL})
-    assert found.text() == "undecided (2 seeds: an interval needs 3; all values are equal)"
-    assert found.value == pytest.approx((0.55 + 0.2) / 2) and found.other_cases == ("sst", "agnews")
+    verdict = claim({"sst": TWO, "agnews": EQUAL})
+    assert verdict.text() == "undecided (2 seeds: an interval needs 3; all values are equal)"
+    assert verdict.value == pytest.approx((0.55 + 0.2) / 2) and verdict.other_cases == ("sst", "agnews")
 
 
 @pytest.mark.parametrize("claim", [cases.somewhere, cases.on_average, cases.everywhere])
 def test_claims_do_not_depend_on_the_order_of_cases_and_seeds(claim):
     rng = np.random.default_rng(4)
     x = {str(i): rng.normal(0.5, 0.3, 3) for i in range(4)}
-    found = claim({name: seeds_interval(values) for name, values in x.items()})
+    verdict = claim({name: seeds_interval(values) for name, values in x.items()})
     again = claim({name: seeds_interval(x[name][::-1]) for name in reversed(x)})
-    assert (found.word, set(found.failing_cases)) == (again.word, set(again.failing_cases))
-    assert (found.low, found.high) == pytest.approx((again.low, again.high))
+    assert (verdict.word, set(verdict.failing_cases)) == (again.word, set(again.failing_cases))
+    assert (verdict.low, verdict.high) == pytest.approx((again.low, again.high))
 
 
 @pytest.mark.parametrize("claim", [verdicts.judge, cases.somewhere, cases.on_average, cases.everywhere])

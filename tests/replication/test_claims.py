@@ -67,16 +67,16 @@ def test_quick_has_no_verdict_and_no_published_value():
 
 
 def test_published_is_of_exactly_our_cases_and_never_beside_generated_corpora():
-    known = {"sst": 0.1, "ag_news": 0.3, "multirc": 0.9}
-    (row,) = rows(claim(SST, AG, published=known), "small")
+    printed = {"sst": 0.1, "ag_news": 0.3, "multirc": 0.9}
+    (row,) = rows(claim(SST, AG, published=printed), "small")
     assert row["published"] == pytest.approx(0.2) and row["published_cases"] == "sst, ag_news"
     (row,) = rows(claim(SST, AG, published={"sst": 0.1}), "small")  # one has no published value
     assert np.isnan(row["published"]) and row["published_cases"] == "none for ag_news"
     (row,) = rows(
-        claim(SST, seeds("sentiment", [0.1, 0.2, 0.3]), published=known | {"sentiment": 1}), "small"
+        claim(SST, seeds("sentiment", [0.1, 0.2, 0.3]), published=printed | {"sentiment": 1}), "small"
     )
     assert np.isnan(row["published"]) and row["published_cases"] == ""
-    (row,) = rows(claim(SST, AG, published=known, quantifier="everywhere"), "small")
+    (row,) = rows(claim(SST, AG, published=printed, quantifier="everywhere"), "small")
     assert row["published_cases"] == "sst" and row["published"] == 0.1  # of the case that decides
 
 
@@ -189,9 +189,9 @@ def test_one_model_has_the_same_interval_on_average_and_everywhere():
 
 def test_claims_with_intervals_of_their_own():
     share = statistics.share_interval([True] * 95 + [False] * 5)
-    own = Claim("in distribution", {Case("sst"): share}, published={"sst": 0.97})
-    verdict, _ = judged(own)
-    assert verdict.value == 0.95 and rows(own, "small")[0]["published"] == 0.97
+    of_share = Claim("in distribution", {Case("sst"): share}, published={"sst": 0.97})
+    verdict, _ = judged(of_share)
+    assert verdict.value == 0.95 and rows(of_share, "small")[0]["published"] == 0.97
 
 
 def test_bad_claims_are_told():

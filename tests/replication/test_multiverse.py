@@ -14,23 +14,23 @@ def test_multiverse_keeps_the_verdict_of_the_main_setting():
         ("ties", "strict"): verdict_of(HOLDS), ("ties", ">="): verdict_of(UNDECIDED, -0.01),
         ("removal", "delete"): verdict_of(HOLDS, 0.2), ("removal", "zero"): verdict_of(UNTESTED),
     }  # fmt: skip
-    found = multiverse.multiverse("soft above hard", verdict_of(HOLDS), options)
-    assert multiverse.summary(found.counts) == "2 of 3 options agree, sign equal in 2, 1 not tested"
-    assert found.verdict.text() == "holds (not shown with ties; 3 seeds)" and not found.verdict.depends_on
-    assert list(found.table) == multiverse.CHOICES and len(found.table) == 5
+    outcome = multiverse.multiverse("soft above hard", verdict_of(HOLDS), options)
+    assert multiverse.summary(outcome.counts) == "2 of 3 options agree, sign equal in 2, 1 not tested"
+    assert outcome.verdict.text() == "holds (not shown with ties; 3 seeds)" and not outcome.verdict.depends_on
+    assert list(outcome.table) == multiverse.CHOICES and len(outcome.table) == 5
     first = ["soft above hard", "main", "main", 0.1, 0.05, pytest.approx(0.15), 0.0, HOLDS]
-    assert found.table.iloc[0].tolist() == first
+    assert outcome.table.iloc[0].tolist() == first
 
 
 def test_a_verdict_depends_on_choices_with_opposite_verdicts():
     options = {("ties", ">="): verdict_of(FAILS, -0.1), ("removal", "delete"): verdict_of(UNDECIDED)}
-    found = multiverse.multiverse("claim", verdict_of(HOLDS), options)
-    assert found.verdict.text() == "depends on ties (main setting: holds; 3 seeds)"
-    assert found.verdict.value == 0.1 and found.table.verdict[0] == HOLDS
+    outcome = multiverse.multiverse("claim", verdict_of(HOLDS), options)
+    assert outcome.verdict.text() == "depends on ties (main setting: holds; 3 seeds)"
+    assert outcome.verdict.value == 0.1 and outcome.table.verdict[0] == HOLDS
     # opposite to each other, not to the main setting, and across two choices
     options = {("ties", ">="): verdict_of(FAILS, -0.1), ("removal", "delete"): verdict_of(HOLDS)}
-    found = multiverse.multiverse("claim", verdict_of(UNDECIDED), options)
-    assert found.verdict.depends_on == ("ties", "removal")
+    outcome = multiverse.multiverse("claim", verdict_of(UNDECIDED), options)
+    assert outcome.verdict.depends_on == ("ties", "removal")
     agreeing = {("ties", ">="): verdict_of(FAILS), ("removal", "delete"): verdict_of(UNDECIDED)}
     assert multiverse.multiverse("claim", verdict_of(UNDECIDED), agreeing).verdict.depends_on == ()
 
@@ -46,8 +46,8 @@ def test_an_opposite_verdict_counts_after_holm_over_all_settings():
 
 def test_multiverse_of_an_untested_claim_stays_untested():
     options = {("ties", ">="): verdict_of(FAILS), ("ties", "half"): verdict_of(HOLDS)}
-    found = multiverse.multiverse("claim", verdicts.Verdict(UNTESTED), options)
-    assert found.verdict.word == UNTESTED and found.verdict.depends_on == ()
+    outcome = multiverse.multiverse("claim", verdicts.Verdict(UNTESTED), options)
+    assert outcome.verdict.word == UNTESTED and outcome.verdict.depends_on == ()
 
 
 def test_the_full_grid_has_at_most_24_settings_and_what_is_not_tested_is_in_none():
@@ -77,13 +77,13 @@ def test_cells_of_the_grid_count_with_the_options_and_the_main_setting():
     options = {("ties", "strict"): verdict_of(HOLDS), ("removal", "delete"): verdict_of(UNDECIDED)}
     (cell,) = multiverse.combinations(options)
 
-    def found(word):
+    def crossed(word):
         return multiverse.multiverse("claim", verdict_of(HOLDS), options, grid={cell: verdict_of(word)})
 
     counted = "1 of 2 options agree, sign equal in 2; full grid: 3 of 4 agree"
-    assert multiverse.summary(found(HOLDS).counts) == counted
-    assert found(UNDECIDED).counts["grid_agree"] == 2 and not found(HOLDS).verdict.depends_on
-    assert found(UNTESTED).counts["grid_of"] == 3
-    assert found(FAILS).verdict.depends_on == ("ties", "removal")
-    last = found(FAILS).table.iloc[3][["choice", "option", "verdict"]]
+    assert multiverse.summary(crossed(HOLDS).counts) == counted
+    assert crossed(UNDECIDED).counts["grid_agree"] == 2 and not crossed(HOLDS).verdict.depends_on
+    assert crossed(UNTESTED).counts["grid_of"] == 3
+    assert crossed(FAILS).verdict.depends_on == ("ties", "removal")
+    last = crossed(FAILS).table.iloc[3][["choice", "option", "verdict"]]
     assert last.tolist() == ["ties + removal", "strict + delete", FAILS]

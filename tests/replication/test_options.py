@@ -38,21 +38,21 @@ def test_choices_say_how_many_options_agree():
         ]
 
     choices = {"ties": ("half", "strict", "at_least")}
-    found, listed = multiverse_tables(state, choices, "small")
-    first, second = found.to_dict("records")
+    table, listed = multiverse_tables(state, choices, "small")
+    first, second = table.to_dict("records")
     assert summary(first) == "1 of 2 options agree, sign equal in 1" and summary(second) == ""
     assert sentence(first) == "depends on ties (main setting: holds; bert, 3 seeds)"
     assert listed.option.tolist() == ["main", "strict", "at_least"]
     assert listed.value.tolist() == pytest.approx([0.165, 0.155, -0.735])
     assert listed.verdict.tolist() == ["holds", "holds", "does not hold"]
-    found, listed = multiverse_tables(state, choices, "quick")
-    assert set(listed.verdict) == {""} and set(found.verdict) == {""}
+    table, listed = multiverse_tables(state, choices, "quick")
+    assert set(listed.verdict) == {""} and set(table.verdict) == {""}
     rows = [len(multiverse_tables(lambda: [claim(SST[:0])], {}, scale)[0]) for scale in ("small", "quick")]
     assert rows == [1, 0]  # without values
 
 
 def test_the_gate_is_a_choice_where_it_refuses_a_data_set():
-    found, listed = multiverse_tables(
+    table, listed = multiverse_tables(
         lambda: [claim(SST, seeds("multirc", [-0.9, -0.8, -0.7]))], {}, "small", GATE
     )
     assert listed.choice.tolist() == ["main", "data sets"] and listed.value[1] < 0 < listed.value[0]
@@ -63,8 +63,8 @@ def test_an_undecided_option_leaves_a_claim_on_every_data_set_as_the_one_on_aver
     up, flat = [0.10, 0.12, 0.11], [-0.001, 0.02, -0.015]
 
     def state(ties="half"):
-        own = seeds("sst", up if ties == "half" else flat)
-        return [claim(own), Claim("A above B everywhere", own, "seeds", quantifier="everywhere")]
+        values = seeds("sst", up if ties == "half" else flat)
+        return [claim(values), Claim("A above B everywhere", values, "seeds", quantifier="everywhere")]
 
     table, _ = multiverse_tables(state, {"ties": ("half", "strict")}, "small")
     assert [sentence(row) for row in table.to_dict("records")] == [
@@ -86,11 +86,11 @@ def test_a_small_grid_of_options_is_looked_at_whole():
         return [claim(SST.assign(value=SST.value - less))]
 
     choices = {"ties": ("half", "strict"), "removal": ("zero", "delete")}
-    found, listed = multiverse_tables(state, choices, "small")
+    table, listed = multiverse_tables(state, choices, "small")
     assert listed.choice.tolist() == ["main", "ties", "removal", "ties + removal"]
     assert listed.option[3] == "strict + delete" and listed.value[3] == pytest.approx(0.02)
-    assert summary(found.loc[0]) == "2 of 2 options agree, sign equal in 2; full grid: 3 of 4 agree"
-    assert sentence(found.loc[0]) == "holds (bert, 3 seeds)" and listed.verdict[3] == "undecided"
+    assert summary(table.loc[0]) == "2 of 2 options agree, sign equal in 2; full grid: 3 of 4 agree"
+    assert sentence(table.loc[0]) == "holds (bert, 3 seeds)" and listed.verdict[3] == "undecided"
     _, listed = multiverse_tables(state, choices, "quick")
     assert listed.choice.tolist() == ["main", "ties", "removal"]  # no grid
 
@@ -100,9 +100,9 @@ def test_a_combination_that_changes_no_number_is_not_counted():
         return [claim(SST.assign(value=SST.value - (0.05 if texts == "few" else 0.01 * (levels == "half"))))]
 
     choices = {"texts": ("all", "few"), "levels": ("all", "half")}
-    found, listed = multiverse_tables(state, choices, "small")
+    table, listed = multiverse_tables(state, choices, "small")
     assert listed.choice.tolist() == ["main", "texts", "levels"]  # the few texts have no further levels
-    assert found.grid_of[0] == 0
+    assert table.grid_of[0] == 0
 
 
 def test_a_claim_depends_on_the_choices_of_a_combination_with_the_opposite_verdict():
@@ -111,9 +111,9 @@ def test_a_claim_depends_on_the_choices_of_a_combination_with_the_opposite_verdi
         return [claim(SST.assign(value=SST.value - {0: 0, 1: 0.01, 2: 0.2}[changed]))]
 
     choices = {"ties": ("half", "strict"), "removal": ("zero", "delete")}
-    found, listed = multiverse_tables(state, choices, "small")
+    table, listed = multiverse_tables(state, choices, "small")
     assert listed.verdict.tolist() == ["holds", "holds", "holds", "does not hold"]
-    assert sentence(found.loc[0]) == "depends on ties, removal (main setting: holds; bert, 3 seeds)"
+    assert sentence(table.loc[0]) == "depends on ties, removal (main setting: holds; bert, 3 seeds)"
 
 
 def test_a_grid_crosses_the_gate_and_a_combination_without_records_is_not_tested():
@@ -128,11 +128,11 @@ def test_a_grid_crosses_the_gate_and_a_combination_without_records_is_not_tested
         return [claim(SST.assign(value=SST.value - less), poor)]
 
     choices = {"ties": ("half", "strict"), "removal": ("zero", "delete")}
-    found, listed = multiverse_tables(state, choices, "small", GATE)
+    table, listed = multiverse_tables(state, choices, "small", GATE)
     pairs = {"ties + removal", "ties + data sets", "removal + data sets"}
     assert len(listed) == 8 and set(listed.choice[4:]) == {*pairs, "ties + removal + data sets"}
     cells = listed.set_index("option").verdict
     assert cells["strict + delete"] == "not tested"
     assert cells[f"strict + {UNGATED[1]}"] == cells[UNGATED[1]] != "holds"
-    assert (found.grid_agree[0], found.grid_of[0]) == (3, 6)
+    assert (table.grid_agree[0], table.grid_of[0]) == (3, 6)
     assert len(seen) == len(set(seen)) == 4  # each once

@@ -22,9 +22,9 @@ def test_every_folder_is_a_whole_paper(name):
 
 def test_a_card_has_at_most_eight_headline_claims_each_once():
     for name in papers.names():
-        claims = [(own.claim, own.baseline) for own in papers.card(name).headline]
+        claims = [(claim.claim, claim.baseline) for claim in papers.card(name).headline]
         assert len(set(claims)) == len(claims) <= 8
-        assert all(own.margin is None or 0 < own.margin < 0.1 for own in papers.card(name).headline)
+        assert all(claim.margin is None or 0 < claim.margin < 0.1 for claim in papers.card(name).headline)
 
 
 def test_a_paper_runs_on_every_task_of_its_kind():

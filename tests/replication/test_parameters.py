@@ -16,8 +16,8 @@ def book(tmp_path):
 
 
 def test_defaults_are_the_literals(book):
-    known = defaults(book)
-    assert known["rate"] == 0.5 and known["fast"] is True and known["ratios"] == [0.1, 1]
+    values = defaults(book)
+    assert values["rate"] == 0.5 and values["fast"] is True and values["ratios"] == [0.1, 1]
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_right_parameters_pass(book, good):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ({"sead": 1}, "unknown parameter 'sead'; it takes task, model"), ({"seed": 1.0}, "seed = 1.0"),
         ({"seed": True}, "seed = True"), ({"rate": True}, "rate = True"),
@@ -47,8 +47,8 @@ def test_right_parameters_pass(book, good):
         ({"names": ["a", 1]}, "names = ['a', 1]"), ({"task": None}, "task = None"),
     ],
 )  # fmt: skip
-def test_wrong_parameters_are_one_line(book, wrong, told):
-    tells([told], check, book, wrong)
+def test_wrong_parameters_are_one_line(book, wrong, message):
+    tells([message], check, book, wrong)
 
 
 def test_cell_that_papermill_would_overwrite(tmp_path):

@@ -25,8 +25,8 @@ def test_fifty_published_cells_are_those_of_the_papers():
 def test_every_layout_is_one_of_its_paper_and_keeps_its_cells(paper, name):
     layout = printed.layouts(paper)[name]
     cells = printed.cells(layout)
-    known = printed.published(layout)
-    assert len(cells) == len(known) * cells.definition.nunique()
+    published = printed.published(layout)
+    assert len(cells) == len(published) * cells.definition.nunique()
     assert not cells.duplicated([*layout.keys, "definition"]).any()
     assert (cells.ours.notna() | cells["mark"].isin(list(printed.MARKS))).all()
     assert not layout.pairs or layout.pairs in layout.keys
@@ -79,5 +79,5 @@ def test_a_cell_printed_twice_shows_both_numbers_and_a_csv_that_does_not_fit_is_
     path.write_text(path.read_text() + "sst,base,attention,0.45\n")
     cells = printed.published(write()["table_1"])
     assert cells.text[0] == "0.40 / 0.45" and cells.printed[0] == 0.4
-    told = r"^mine/published/table_1.csv has no column 'measure', only dataset, model"
-    refused(told, printed.published, write(columns=["measure"])["table_1"])
+    message = r"^mine/published/table_1.csv has no column 'measure', only dataset, model"
+    refused(message, printed.published, write(columns=["measure"])["table_1"])

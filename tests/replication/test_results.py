@@ -27,29 +27,29 @@ METRICS = [{"metric": "accuracy", "split": "test", "value": 0.75, "n": 4}]
 
 
 @pytest.fixture
-def given(tmp_path):
+def params(tmp_path):
     return {**GIVEN, "ratios": [0.1, 0.5], "results_dir": str(tmp_path / "results")}
 
 
 @pytest.fixture
-def run(given):
-    return results.start("soft_metrics", given)
+def run(params):
+    return results.start("soft_metrics", params)
 
 
 # Starting -----------------------------------------------------------------------------------------
 
 
-def test_a_unit_is_named_after_task_model_and_seed(given, tmp_path):
+def test_a_unit_is_named_after_task_model_and_seed(params, tmp_path):
     slugs = {"org/Some-Model": "Some-Model", "tiny-bert": "tiny-bert", "/a/folder/": "folder"}
     for model, slug in slugs.items():
-        run = results.start("soft_metrics", {**given, "model": model})
+        run = results.start("soft_metrics", {**params, "model": model})
         assert run.unit == f"sst.{slug}.s3"
     assert run.folder == tmp_path / "results/quick/soft_metrics"
     assert run.kept == tmp_path / "checkpoints/quick/soft_metrics/sst.folder.s3"
 
 
-def test_parameters_are_the_plain_values_and_no_places(given):
-    names = {**given, "np": np, "_hidden": 1, "In": ["x"], "f": tells}
+def test_parameters_are_the_plain_values_and_no_places(params):
+    names = {**params, "np": np, "_hidden": 1, "In": ["x"], "f": tells}
     run = results.start("soft_metrics", names)
     places = {"scale", "device", "data_dir", "model_dir"}
     assert run.params == {name: value for name, value in GIVEN.items() if name not in places}
@@ -57,21 +57,21 @@ def test_parameters_are_the_plain_values_and_no_places(given):
 
 
 @pytest.mark.parametrize("value", [None, {"a": 1}, (1, 2), {1}, b"x"])
-def test_a_parameter_that_no_record_can_hold_is_told(given, value):
+def test_a_parameter_that_no_record_can_hold_is_told(params, value):
     with pytest.raises(ValueError, match="^parameter extra=.* which no record holds: give a text"):
-        results.start("soft_metrics", {**given, "extra": value})
+        results.start("soft_metrics", {**params, "extra": value})
 
 
-def test_relative_folders_are_the_projects(given, monkeypatch, tmp_path):
+def test_relative_folders_are_the_projects(params, monkeypatch, tmp_path):
     (tmp_path / "pyproject.toml").write_text("")
     (tmp_path / "notebooks/deep").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "notebooks/deep")
-    run = results.start("soft_metrics", {**given, "results_dir": "out"})
+    run = results.start("soft_metrics", {**params, "results_dir": "out"})
     assert run.folder == tmp_path / "out/quick/soft_metrics"
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ({"scale": "My scale"}, "scale='My scale' is no slug: give small letters"),
         ({"scale": "archive"}, "scale='archive': results/archive holds something else"),
@@ -85,20 +85,20 @@ def test_relative_folders_are_the_projects(given, monkeypatch, tmp_path):
         ({"ratios": "0.1"}, "give a value of that type"),
     ],
 )
-def test_what_cannot_be_started(given, wrong, told):
-    tells([told], results.start, "soft_metrics", {**given, **wrong})
+def test_what_cannot_be_started(params, wrong, message):
+    tells([message], results.start, "soft_metrics", {**params, **wrong})
 
 
-def test_cuda_where_there_is_none(given, monkeypatch):
+def test_cuda_where_there_is_none(params, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert results.start("soft_metrics", {**given, "device": "auto"}).device.type == "cpu"
-    refused("shows no CUDA device: use 'cpu'", results.start, "soft_metrics", {**given, "device": "cuda"})
+    assert results.start("soft_metrics", {**params, "device": "auto"}).device.type == "cpu"
+    refused("shows no CUDA device: use 'cpu'", results.start, "soft_metrics", {**params, "device": "cuda"})
 
 
 # Writing and reading ------------------------------------------------------------------------------
 
 
-def test_a_record_comes_back_as_it_was(run, given):
+def test_a_record_comes_back_as_it_was(run, params):
     excluded = [{"what": "cut", "why": "long", "n": 2}]
     path = run.save(METRICS, VALUES, excluded, {"data": {"rows": 3}}, examples=VALUES)
     endings = ("examples.parquet", "json", "parquet")
@@ -111,16 +111,16 @@ def test_a_record_comes_back_as_it_was(run, given):
     assert {"torch", "transformers", "python", "faithlib"} <= set(record["provenance"]["versions"])
     assert set(record["volatile"]) == {"finished", "seconds", "cpu_seconds", "peak_memory_mib", "host"}
     assert str(path.parents[3]) not in path.read_text()  # no path of this machine
-    records, values = results.load(given["results_dir"], "quick", "soft_metrics")
+    records, values = results.load(params["results_dir"], "quick", "soft_metrics")
     assert records == [record]
     pd.testing.assert_frame_equal(values[["example", "value"]], VALUES)
     assert set(zip(values.dataset, values.model, values.seed, strict=True)) == {("sst", "org/Some-Model", 3)}
 
 
-def test_several_units_are_read_together(given):
+def test_several_units_are_read_together(params):
     for seed in (0, 1):
-        results.start("soft_metrics", {**given, "seed": seed}).save(METRICS, VALUES + seed)
-    records, values = results.load(given["results_dir"], "quick", "soft_metrics")
+        results.start("soft_metrics", {**params, "seed": seed}).save(METRICS, VALUES + seed)
+    records, values = results.load(params["results_dir"], "quick", "soft_metrics")
     assert [r["unit"] for r in records] == ["sst.Some-Model.s0", "sst.Some-Model.s1"]
     assert values.groupby("seed").size().to_dict() == {0: 3, 1: 3} and values.index.tolist() == list(range(6))
 
@@ -132,7 +132,7 @@ def test_a_record_that_cannot_be_written_is_not_there(run):
 
 
 @pytest.mark.parametrize(
-    ("harm", "told"),
+    ("harm", "message"),
     [
         (lambda json_, parquet: json_.write_text(json_.read_text()[:-40]), "is damaged"),
         (lambda json_, parquet: json_.write_text(""), "is damaged"),
@@ -145,20 +145,20 @@ def test_a_record_that_cannot_be_written_is_not_there(run):
         (lambda json_, parquet: VALUES[:2].to_parquet(parquet), "is not the one that record"),
     ],
 )
-def test_a_damaged_record_is_told_with_the_fix(run, given, harm, told):
+def test_a_damaged_record_is_told_with_the_fix(run, params, harm, message):
     path = run.save(METRICS, VALUES)
     assert results.read_record(path)["unit"] == run.unit
     harm(path, path.with_suffix(".parquet"))
     for read in (
         lambda: results.read_record(path),
-        lambda: results.load(given["results_dir"], "quick", "soft_metrics"),
+        lambda: results.load(params["results_dir"], "quick", "soft_metrics"),
     ):
-        tells([told, "delete ", "run the unit again"], read)
+        tells([message, "delete ", "run the unit again"], read)
 
 
 def test_an_empty_folder_has_no_records(tmp_path):
-    told = ["no records in", "make results SCALE=quick"]
-    tells(told, results.load, str(tmp_path), "quick", "soft_metrics", error=FileNotFoundError)
+    parts = ["no records in", "make results SCALE=quick"]
+    tells(parts, results.load, str(tmp_path), "quick", "soft_metrics", error=FileNotFoundError)
 
 
 # What an interruption leaves ----------------------------------------------------------------------
@@ -178,7 +178,7 @@ class Maker:
         return pd.DataFrame({"x": [i * i for i in rows], "row": [[float(i)] for i in rows]})
 
 
-def test_parts_that_were_made_are_not_made_again(run, given):
+def test_parts_that_were_made_are_not_made_again(run, params):
     whole = Maker()
     expected = run.in_parts("other", 10, whole, key=[1], size=4)
     assert whole.made == [(0, 4), (4, 8), (8, 10)] and expected.x.tolist() == [i * i for i in range(10)]
@@ -187,7 +187,7 @@ def test_parts_that_were_made_are_not_made_again(run, given):
         run.in_parts("values", 10, broken, key=[1], size=4)
     assert broken.made == [(0, 4), (4, 8)]
     resumed, again = Maker(), Maker()
-    later = results.start("soft_metrics", given)
+    later = results.start("soft_metrics", params)
     frame = later.in_parts("values", 10, resumed, key=[1], size=4)
     assert resumed.made == [(8, 10)]
     pd.testing.assert_frame_equal(frame, expected)
@@ -213,7 +213,7 @@ def test_a_part_that_was_being_written_is_made_again(run):
     assert maker.made == [(0, 4)]
 
 
-def test_trained_weights_are_kept_and_not_trained_again(run, given):
+def test_trained_weights_are_kept_and_not_trained_again(run, params):
     history = [{"epoch": 1.0, "train_loss": 0.1 + 0.2, "validation_loss": 1 / 3}]
     classifier, calls = tiny.classifier(seed=1), []
 
@@ -227,7 +227,7 @@ def test_trained_weights_are_kept_and_not_trained_again(run, given):
     assert run.keep_weights(classifier, train, key=["a"]) == history
     trained = {k: v.clone() for k, v in classifier.model.state_dict().items()}
     fresh = tiny.classifier(seed=2)
-    later = results.start("soft_metrics", given)
+    later = results.start("soft_metrics", params)
     assert later.keep_weights(fresh, train, key=["a"]) == history and len(calls) == 1
     for name, weights in fresh.model.state_dict().items():
         assert torch.equal(weights, trained[name])
@@ -268,50 +268,50 @@ def test_digests_tell_contents_apart(tmp_path):
     assert results.code_digest("metrics") != results.code_digest("models") != results.code_digest()
 
 
-def test_own_files_are_told_apart_by_what_they_hold(given, tmp_path):
-    assert results.own_files(given) == {}
+def test_own_files_are_told_apart_by_what_they_hold(params, tmp_path):
+    assert results.own_files(params) == {}
     (tmp_path / "bert").mkdir()
     paths = [tmp_path / "mine.csv", tmp_path / "my.py", tmp_path / "bert/weights"]
     for path in paths:
         path.write_text("from helper import b")
     (tmp_path / "helper.py").write_text("import deeper")
     data, plugin, model = map(str, (paths[0], paths[1], tmp_path / "bert"))
-    named = {**given, "task": data, "plugins": [plugin], "model": model}
-    found = results.own_files(named)
-    assert list(found) == [data, plugin, model]
-    for path, name in zip(paths, found, strict=True):
+    named = {**params, "task": data, "plugins": [plugin], "model": model}
+    hashes = results.own_files(named)
+    assert list(hashes) == [data, plugin, model]
+    for path, name in zip(paths, hashes, strict=True):
         path.write_text("b")
         changed = results.own_files(named)
-        assert [key for key in found if changed[key] != found[key]] == [name]
-        found = changed
+        assert [key for key in hashes if changed[key] != hashes[key]] == [name]
+        hashes = changed
     paths[1].write_text("from helper import b")
-    found = results.own_files(named)
+    hashes = results.own_files(named)
     (tmp_path / "deeper.py").write_text("b = 1")
-    assert results.own_files(named)[plugin] != found[plugin]
+    assert results.own_files(named)[plugin] != hashes[plugin]
 
 
 def test_peak_memory_is_that_of_a_process_with_torch():
     assert 50 < peak_memory_mib() < 100_000
 
 
-def test_parameters_that_change_after_the_start_write_nothing(given):
-    run = results.start("soft_metrics", given)
-    given["examples"], given["ratios"][0] = 7, 0.2
-    told = r"parameters changed after results.start \(examples was 5 and is 7; ratios was \[0.1, 0.5\] and is"
+def test_parameters_that_change_after_the_start_write_nothing(params):
+    run = results.start("soft_metrics", params)
+    params["examples"], params["ratios"][0] = 7, 0.2
+    line = r"parameters changed after results.start \(examples was 5 and is 7; ratios was \[0.1, 0.5\] and is"
     for write in (
         lambda: run.save(METRICS, VALUES),
         lambda: run.in_parts("values", 4, None, "key"),
         lambda: run.keep_weights(None, None, "key"),
     ):
-        refused(told, write)
+        refused(line, write)
     assert not run.folder.exists() and not run.kept.exists()
 
 
-def test_seeds_of_several_contents_of_a_users_file_are_left_out(given, capsys, tmp_path):
-    given["plugins"] = [str(tmp_path / "mine.py")]
+def test_seeds_of_several_contents_of_a_users_file_are_left_out(params, capsys, tmp_path):
+    params["plugins"] = [str(tmp_path / "mine.py")]
     for seed in range(2):
         (tmp_path / "mine.py").write_text(f"VALUE = {seed}\n")
-        results.start("soft_metrics", given | {"seed": seed}).save([], VALUES)
+        results.start("soft_metrics", params | {"seed": seed}).save([], VALUES)
     with pytest.raises(FileNotFoundError, match="no records"):
-        results.load(given["results_dir"], "quick", "soft_metrics")
+        results.load(params["results_dir"], "quick", "soft_metrics")
     assert f"several contents of {tmp_path / 'mine.py'}" in capsys.readouterr().out

@@ -40,9 +40,9 @@ def last(project, count):
 
 
 def test_a_case_has_its_seeds_planned_ones_and_looks(project):
-    found = records.seeds([record(s) for s in (0, 1, 2)], CARD, "small").to_dict("records")
+    cases = records.seeds([record(s) for s in (0, 1, 2)], CARD, "small").to_dict("records")
     expected = ("sst", "bert", "", 3, 5, 2, pytest.approx(0.975), "cpu", "2.13.0+cpu")
-    assert tuple(found[0].values()) == expected and len(found) == 1
+    assert tuple(cases[0].values()) == expected and len(cases) == 1
 
 
 @pytest.mark.parametrize("other", [{"device": "NVIDIA H200"}, {"torch": "2.11.0"}])
@@ -70,8 +70,8 @@ def test_a_verdict_after_two_looks_has_the_wider_interval_and_says_what_is_to_co
     )
     claim = Claim("A above B", values, "seeds")
     table = pd.DataFrame([("sst", "bert", "", 3, 5, 2, 0.975, "cpu", "2.13.0")], columns=records.SEEDS)
-    known = records.by_case(table)
-    once, twice = (rows(claim, "small", seeds=given)[0] for given in ({}, known))
+    by_case = records.by_case(table)
+    once, twice = (rows(claim, "small", seeds=counts)[0] for counts in ({}, by_case))
     interval = seeds_interval([0.03, 0.05, 0.07])
     assert (once["ci_low"], once["ci_high"]) == interval.ends() and once["verdict"] == "holds"
     assert (twice["ci_low"], twice["ci_high"]) == pytest.approx(interval.ends(0.975))

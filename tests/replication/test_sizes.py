@@ -51,8 +51,8 @@ def test_claims_of_both_scales_stand_side_by_side(root):
     )
     assert "🟩 **Holds**" in second and second.endswith(f"| {NO_RECORD} |")
     base = "🟥" + NO_RECORD + "🟥" * (len(HEADLINE) - 2)
-    told = with_counts(README, root / "results/small")
-    assert told == f"| <!-- verdicts: saloss -->small {'🟩' * len(HEADLINE)}<br>base {base}<!-- end --> |"
+    readme = with_counts(README, root / "results/small")
+    assert readme == f"| <!-- verdicts: saloss -->small {'🟩' * len(HEADLINE)}<br>base {base}<!-- end --> |"
 
 
 def test_the_figure_has_a_mark_a_claim_and_scale(root):

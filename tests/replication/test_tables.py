@@ -28,8 +28,8 @@ RECORD = {
 def test_rows_are_selected_and_grouped_as_they_come():
     frame = pd.DataFrame({"dataset": ["sst", "imdb", "sst"], "seed": [0, 0, 1], "value": [1, 2, 3]})
     assert tables.select(frame, dataset="sst", seed=1).value.tolist() == [3]
-    found = [(row, part.value.tolist()) for row, part in tables.groups(frame, ["dataset"])]
-    assert found == [({"dataset": "sst"}, [1, 3]), ({"dataset": "imdb"}, [2])]
+    groups = [(row, part.value.tolist()) for row, part in tables.groups(frame, ["dataset"])]
+    assert groups == [({"dataset": "sst"}, [1, 3]), ({"dataset": "imdb"}, [2])]
 
 
 def test_rows_of_records():
@@ -43,8 +43,8 @@ def test_rows_of_records():
 
 
 def test_intervals_have_columns_of_their_own_and_need_values():
-    found = tables.over_examples([0.0, 1.0, 1.0, 0.0], "share")
-    assert found["share"] == 0.5 and found["ci_low"] < 0.5 < found["ci_high"]
+    row = tables.over_examples([0.0, 1.0, 1.0, 0.0], "share")
+    assert row["share"] == 0.5 and row["ci_low"] < 0.5 < row["ci_high"]
     assert all(np.isnan(list(tables.over_examples([], "share").values())))
     one = tables.over_seeds(np.array([0.5]), "racu")
     assert one["racu"] == 0.5 and np.isnan(one["racu_low"]) and list(one) == ["racu", "racu_low", "racu_high"]
@@ -82,15 +82,15 @@ def test_a_registered_attribution_is_in_the_order_of_every_table():
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("numbers", "text"),
     [
         ((0.614,), "0.614"),
         ((0.614, 0.56, 0.69), "0.614 [0.560, 0.690]"),
         ((NAN,), ""),
     ],
 )
-def test_a_cell(given, text):
-    assert tables.cell_text(*given) == text
+def test_a_cell(numbers, text):
+    assert tables.cell_text(*numbers) == text
 
 
 def test_a_cell_with_all_its_parts():
@@ -106,11 +106,11 @@ def test_intervals_stand_behind_their_values():
             "auc_ci_low": [0.9, -0.1, -1.0], "auc_ci_high": [1.0, 0.1, -0.5],
         }
     )  # fmt: skip
-    shown = tables.bracketed(table, precision=2)
-    assert list(shown) == ["task", "f1", "auc", "n"] and shown.n.tolist() == [3, 4, 5]
-    assert shown.f1.tolist() == ["0.50 [0.40, 0.62]", "0.25", ""]
-    assert shown.auc.tolist() == ["1.00 [0.90, 1.00]", "0.00 [-0.10, 0.10]", "-1.00 [-1.00, -0.50]"]
-    assert len(table.columns) == 8 and tables.bracketed(shown).equals(shown)
+    cells = tables.bracketed(table, precision=2)
+    assert list(cells) == ["task", "f1", "auc", "n"] and cells.n.tolist() == [3, 4, 5]
+    assert cells.f1.tolist() == ["0.50 [0.40, 0.62]", "0.25", ""]
+    assert cells.auc.tolist() == ["1.00 [0.90, 1.00]", "0.00 [-0.10, 0.10]", "-1.00 [-1.00, -0.50]"]
+    assert len(table.columns) == 8 and tables.bracketed(cells).equals(cells)
 
 
 def test_a_long_table_in_the_layout_of_a_paper():

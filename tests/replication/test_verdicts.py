@@ -55,24 +55,24 @@ def test_judge_fills_the_columns_of_the_claims_table():
 
 def test_without_an_interval_a_claim_is_undecided_and_without_a_value_not_tested():
     for interval, reason in ((TWO, "2 seeds: an interval needs 3"), (EQUAL, "all values are equal")):
-        found = cases.on_average({"sst": interval})
-        assert found.text("MiniLM") == f"undecided ({reason})"
-        assert found.value == interval.value and math.isnan(found.low)
-        assert found.row()["n_units"] == 0 and found.row()["other_cases"] == "sst"
+        verdict = cases.on_average({"sst": interval})
+        assert verdict.text("MiniLM") == f"undecided ({reason})"
+        assert verdict.value == interval.value and math.isnan(verdict.low)
+        assert verdict.row()["n_units"] == 0 and verdict.row()["other_cases"] == "sst"
     assert verdicts.judge(Interval(math.nan, "seed", 0, reason="no record")).word == UNTESTED
 
 
 def test_a_verdict_on_texts_is_for_its_model():
-    found = verdicts.judge(text_interval(np.linspace(0.1, 0.3, 12)))
-    assert found.text("stories260K") == "holds for stories260K (12 texts)"
+    verdict = verdicts.judge(text_interval(np.linspace(0.1, 0.3, 12)))
+    assert verdict.text("stories260K") == "holds for stories260K (12 texts)"
 
 
 def test_a_bootstrap_bound_near_the_threshold_is_borderline():
     x = np.random.default_rng(0).normal(0.3, 1, 50)
-    found = text_interval(x, ("sst",))
-    assert verdicts.judge(found, bound=found.low - 1e-6).borderline
-    assert verdicts.judge(found, bound=found.low - 1e-6).word == HOLDS
-    assert not verdicts.judge(found, bound=found.low - 0.1).borderline
+    interval = text_interval(x, ("sst",))
+    assert verdicts.judge(interval, bound=interval.low - 1e-6).borderline
+    assert verdicts.judge(interval, bound=interval.low - 1e-6).word == HOLDS
+    assert not verdicts.judge(interval, bound=interval.low - 0.1).borderline
 
 
 def test_within_a_margin_is_two_one_sided_tests():
@@ -108,8 +108,8 @@ def test_a_sentence_says_what_a_row_holds():
     below = row | {"failing_cases": "imdb", "quantifier": "on average"}
     assert verdicts.sentence(below) == "holds on average, not shown on imdb (MiniLM, 3 seeds)"
     apart = row | {"verdict": DEPENDS, "depends_on": "the data set", "reason": "above on sst, below on imdb"}
-    told = "depends on the data set (above on sst, below on imdb; MiniLM, 3 seeds)"
-    assert verdicts.sentence(apart) == told
+    text = "depends on the data set (above on sst, below on imdb; MiniLM, 3 seeds)"
+    assert verdicts.sentence(apart) == text
 
 
 UP_HOLDS = verdict_of(HOLDS)

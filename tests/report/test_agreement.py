@@ -77,11 +77,11 @@ def test_a_resample_is_of_whole_texts(cube):
     """The interval over texts is that of a loop that draws the texts anew."""
     table = computed(values(cube), draws=200)
     row = table[(table.over == "texts") & (table.metric_b == "soft_nc")].iloc[0]
-    draw, found = np.random.default_rng(3), []
+    draw, means = np.random.default_rng(3), []
     for _ in range(300):
         part = cube[:, :, draw.integers(12, size=12)]
-        found.append(np.mean([stats.spearmanr(x[0], x[1]).statistic for x in part]))
-    wanted = np.quantile(found, [0.025, 0.975])
+        means.append(np.mean([stats.spearmanr(x[0], x[1]).statistic for x in part]))
+    wanted = np.quantile(means, [0.025, 0.975])
     assert [row.ci_low, row.ci_high] == pytest.approx(wanted, abs=0.08)
 
 

@@ -19,8 +19,8 @@ def colours(html):
 
 
 def test_the_strongest_colour_of_a_row_is_its_largest_score():
-    found = colours(heat(["a", "b", "c"], {"one": [1, -4, 0], "two": [0.01, 0.005, 0]}))
-    assert found == [
+    cells = colours(heat(["a", "b", "c"], {"one": [1, -4, 0], "two": [0.01, 0.005, 0]}))
+    assert cells == [
         (POSITIVE, 0.25, "a"), (NEGATIVE, 1.0, "b"), (POSITIVE, 0.0, "c"), (POSITIVE, 1.0, "a"),
         (POSITIVE, 0.5, "b"), (POSITIVE, 0.0, "c"),
     ]  # fmt: skip
@@ -41,10 +41,10 @@ def test_a_row_of_another_length_is_told():
 
 
 def test_the_beginning_of_a_caption_is_the_picture_s_alternative_text(monkeypatch):
-    shown = []
-    monkeypatch.setattr(IPython.display, "display", lambda *things: shown.extend(things))
+    displayed = []
+    monkeypatch.setattr(IPython.display, "display", lambda *things: displayed.extend(things))
     show_drawn(plt.figure(), "**Does *it*\n  fall?** Lower is better.")
-    picture, caption = shown
+    picture, caption = displayed
     assert picture._repr_mimebundle_()[1] == {"image/png": {"alt": "Does it fall?"}}
     assert caption.data.endswith("Lower is better.") and not plt.get_fignums()
 

@@ -29,9 +29,9 @@ def test_tables_of_one_page_do_not_share_css():
 
 def test_a_long_table_is_folded_and_says_what_it_has():
     long = pd.DataFrame({"task": ["sst"] * 21, "<n>": 0.5})
-    shown = report.styled(long)._repr_html_()
-    assert shown.startswith("<details><summary>Table of 21 rows: task, &lt;n&gt;</summary>")
-    assert shown.count("<tr>") == 22 and shown.endswith("</details>")
+    html = report.styled(long)._repr_html_()
+    assert html.startswith("<details><summary>Table of 21 rows: task, &lt;n&gt;</summary>")
+    assert html.count("<tr>") == 22 and html.endswith("</details>")
     assert "Table of 21 rows: by task</summary>" in report.styled(long).set_caption("by task")._repr_html_()
     for table in (report.styled(long[:20]), report.styled(long, folded=False)):
         assert "<details>" not in table._repr_html_()

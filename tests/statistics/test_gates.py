@@ -35,5 +35,5 @@ def test_gate_table_lists_what_fails_with_its_numbers():
 
 
 def test_chance_falls_with_the_number_of_classes():
-    found = gates.gate([0.32, 0.33, 0.34], [0.32, 0.33, 0.34], classes=4, chance=0.25)
-    assert found.accepted and found.margin == pytest.approx(0.08)
+    gate = gates.gate([0.32, 0.33, 0.34], [0.32, 0.33, 0.34], classes=4, chance=0.25)
+    assert gate.accepted and gate.margin == pytest.approx(0.08)

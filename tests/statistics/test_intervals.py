@@ -13,21 +13,21 @@ from faithlib.statistics import intervals
 
 def test_seeds_interval_is_scipys_t_interval():
     x = [0.034, -0.031, 0.02, 0.11]
-    found = statistics.seeds_interval(x)
+    interval = statistics.seeds_interval(x)
     test = stats.ttest_1samp(x, 0.0)
     expected = test.confidence_interval(0.95)
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
-    assert found.two_sided() == pytest.approx(test.pvalue)
-    assert found.pvalue(">") == pytest.approx(stats.ttest_1samp(x, 0.0, alternative="greater").pvalue)
-    assert found.pvalue("<", 0.1) == pytest.approx(stats.ttest_1samp(x, 0.1, alternative="less").pvalue)
-    assert (found.unit, found.n_units, found.df) == ("seed", 4, 3)
+    assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high))
+    assert interval.two_sided() == pytest.approx(test.pvalue)
+    assert interval.pvalue(">") == pytest.approx(stats.ttest_1samp(x, 0.0, alternative="greater").pvalue)
+    assert interval.pvalue("<", 0.1) == pytest.approx(stats.ttest_1samp(x, 0.1, alternative="less").pvalue)
+    assert (interval.unit, interval.n_units, interval.df) == ("seed", 4, 3)
 
 
 def test_seeds_interval_by_hand():
     # mean 2, sd 1, t(2) at .975 = 4.3027: 2 ± 4.3027 / √3
-    found = statistics.seeds_interval([1.0, 2.0, 3.0])
-    assert (found.low, found.high) == pytest.approx((2 - 2.48414, 2 + 2.48414), abs=1e-5)
-    assert str(found) == "+2.000 [-0.484, +4.484] (3 seeds)"
+    interval = statistics.seeds_interval([1.0, 2.0, 3.0])
+    assert (interval.low, interval.high) == pytest.approx((2 - 2.48414, 2 + 2.48414), abs=1e-5)
+    assert str(interval) == "+2.000 [-0.484, +4.484] (3 seeds)"
 
 
 @pytest.mark.parametrize(
@@ -57,9 +57,9 @@ def test_no_interval_says_why(interval, reason):
 
 def test_nested_interval_is_over_seed_means():
     groups = [[0.0, 1.0], [2.0], [3.0, 4.0, 5.0]]  # means .5, 2, 4
-    found = statistics.nested_interval(groups)
-    assert (found.low, found.high) == statistics.seeds_interval([0.5, 2.0, 4.0]).ends()
-    assert found.design == "nested"
+    interval = statistics.nested_interval(groups)
+    assert (interval.low, interval.high) == statistics.seeds_interval([0.5, 2.0, 4.0]).ends()
+    assert interval.design == "nested"
 
 
 def test_crossed_interval_by_hand():
@@ -74,31 +74,31 @@ def test_crossed_interval_by_hand():
     me = 4 / 4
     m = ma + mb - me
     df = m**2 / (ma**2 / 2 + mb**2 / 2 + me**2 / 4)
-    found = statistics.crossed_interval(x)
-    assert found.value == pytest.approx(2)
-    assert found.components[0] == pytest.approx((np.sqrt(m / 9), df))
-    assert found.components[1] == pytest.approx((stats.sem([0, 1, 5]), 2))
+    interval = statistics.crossed_interval(x)
+    assert interval.value == pytest.approx(2)
+    assert interval.components[0] == pytest.approx((np.sqrt(m / 9), df))
+    assert interval.components[1] == pytest.approx((stats.sem([0, 1, 5]), 2))
     reach = max(stats.t.ppf(0.975, df) * np.sqrt(m / 9), stats.t.ppf(0.975, 2) * stats.sem([0, 1, 5]))
-    assert found.high == pytest.approx(2 + reach)
+    assert interval.high == pytest.approx(2 + reach)
 
 
 def test_crossed_interval_is_never_narrower_than_t_over_seeds():
     rng = np.random.default_rng(4)
     for ratio, seeds in itertools.product((0, 0.05, 0.3, 1, 5), (3, 5)):
         x = ratio * rng.normal(size=(seeds, 1)) + rng.normal(size=(seeds, 50)) + rng.normal(size=50)
-        found, over_seeds = statistics.crossed_interval(x), statistics.seeds_interval(x.mean(axis=1))
-        assert found.low <= over_seeds.low + 1e-12 and found.high >= over_seeds.high - 1e-12
-        assert found.pvalue(">") >= over_seeds.pvalue(">") - 1e-12
-        assert all(df >= seeds - 1 for _, df in found.components)
+        crossed, over_seeds = statistics.crossed_interval(x), statistics.seeds_interval(x.mean(axis=1))
+        assert crossed.low <= over_seeds.low + 1e-12 and crossed.high >= over_seeds.high - 1e-12
+        assert crossed.pvalue(">") >= over_seeds.pvalue(">") - 1e-12
+        assert all(df >= seeds - 1 for _, df in crossed.components)
 
 
 def test_crossed_interval_does_not_depend_on_the_order_of_seeds_and_texts():
     rng = np.random.default_rng(5)
     x = rng.normal(size=(4, 40))
-    found = statistics.crossed_interval(x).ends()
-    assert statistics.crossed_interval(x[rng.permutation(4)]).ends() == pytest.approx(found)
-    assert statistics.crossed_interval(x[:, rng.permutation(40)]).ends() == pytest.approx(found)
-    assert statistics.crossed_interval(3 * x + 1).ends() == pytest.approx([3 * end + 1 for end in found])
+    ends = statistics.crossed_interval(x).ends()
+    assert statistics.crossed_interval(x[rng.permutation(4)]).ends() == pytest.approx(ends)
+    assert statistics.crossed_interval(x[:, rng.permutation(40)]).ends() == pytest.approx(ends)
+    assert statistics.crossed_interval(3 * x + 1).ends() == pytest.approx([3 * end + 1 for end in ends])
 
 
 def test_p_and_interval_agree():
@@ -110,11 +110,11 @@ def test_p_and_interval_agree():
             statistics.text_interval(rng.exponential(size=40), ("agree", i), n_resamples=999),
             statistics.share_interval(rng.random(60) < 0.8, np.arange(60) // 3),
         ]
-        for found in intervals:
-            for end, step in itertools.product(found.ends(), (-1e-6, 1e-6)):
+        for interval in intervals:
+            for end, step in itertools.product(interval.ends(), (-1e-6, 1e-6)):
                 bound = end + step
-                assert (found.pvalue(">", bound) <= 0.025) == (found.low > bound)
-                assert (found.pvalue("<", bound) <= 0.025) == (found.high < bound)
+                assert (interval.pvalue(">", bound) <= 0.025) == (interval.low > bound)
+                assert (interval.pvalue("<", bound) <= 0.025) == (interval.high < bound)
 
 
 def test_text_interval_is_t_below_30_texts():
@@ -125,12 +125,12 @@ def test_text_interval_is_t_below_30_texts():
 
 def test_text_interval_is_the_studentised_bootstrap_from_30():
     x = np.random.default_rng(8).exponential(size=40)
-    found = statistics.text_interval(x, ("sst", "minilm", "soft_ns"))
+    interval = statistics.text_interval(x, ("sst", "minilm", "soft_ns"))
     drawn = x[statistics.stream("sst", "minilm", "soft_ns").integers(40, size=(10_000, 40))]
     pivots = (drawn.mean(axis=1) - x.mean()) / stats.sem(drawn, axis=1)
     low, high = x.mean() - np.quantile(pivots, [0.975, 0.025]) * stats.sem(x)
-    assert found.ends() == pytest.approx((low, high), abs=2e-3)
-    assert found.high - found.value > found.value - found.low  # longer on the side of the tail
+    assert interval.ends() == pytest.approx((low, high), abs=2e-3)
+    assert interval.high - interval.value > interval.value - interval.low  # longer on the side of the tail
 
 
 def test_text_interval_does_not_depend_on_the_block_size(monkeypatch):
@@ -156,21 +156,21 @@ def test_another_data_set_moves_no_interval():
 
 def test_borderline_is_four_monte_carlo_errors_of_the_bootstrap():
     x = np.random.default_rng(11).normal(size=50)
-    found = statistics.text_interval(x, ("borderline",))
+    bounds = statistics.text_interval(x, ("borderline",))
     ends = [statistics.text_interval(x, ("other", i)).low for i in range(40)]
-    error = found._errors(0.95)[0]
+    error = bounds._errors(0.95)[0]
     assert np.std(ends) == pytest.approx(error, rel=0.35)
-    assert found.borderline(found.low + 3.9 * error) and not found.borderline(found.low - 4.1 * error)
-    assert found.borderline(found.high)
+    assert bounds.borderline(bounds.low + 3.9 * error) and not bounds.borderline(bounds.low - 4.1 * error)
+    assert bounds.borderline(bounds.high)
     assert not statistics.seeds_interval([1.0, 2.0, 3.0]).borderline(2 - 2.48414)
 
 
 def test_limits_clip_the_ends():
-    found = statistics.seeds_interval([0.9, 0.95, 1.0], limits=(0, 1))
-    assert found.high == 1 and found.low == statistics.seeds_interval([0.9, 0.95, 1.0]).low
+    interval = statistics.seeds_interval([0.9, 0.95, 1.0], limits=(0, 1))
+    assert interval.high == 1 and interval.low == statistics.seeds_interval([0.9, 0.95, 1.0]).low
 
 
 def test_the_variance_is_never_below_that_of_the_texts():
     """Mean squares by hand: 0 of the models, 48 of the texts, 1 of the rest; 48 is above 0 + 48 - 1."""
-    found = statistics.crossed_interval([[0.0, 4, 8], [1, 3, 8], [-1, 5, 8]])
-    assert found.components[0][0] == pytest.approx((48 / 9) ** 0.5)
+    interval = statistics.crossed_interval([[0.0, 4, 8], [1, 3, 8], [-1, 5, 8]])
+    assert interval.components[0][0] == pytest.approx((48 / 9) ** 0.5)

@@ -13,37 +13,37 @@ def test_share_interval_is_wilsons_with_a_t_quantile():
     n, p, q = 50, 0.8, stats.t.ppf(0.975, 49)
     centre, reach = p + q * q / (2 * n), q * np.sqrt(p * (1 - p) / n + q * q / (4 * n * n))
     expected = [(centre - reach) / (1 + q * q / n), (centre + reach) / (1 + q * q / n)]
-    found = statistics.share_interval([True] * 40 + [False] * 10)
-    assert found.ends() == pytest.approx(expected)
+    interval = statistics.share_interval([True] * 40 + [False] * 10)
+    assert interval.ends() == pytest.approx(expected)
     wilson = stats.binomtest(40, 50).proportion_ci(method="wilson")
-    assert found.low == pytest.approx(wilson.low, abs=0.005) and found.low < wilson.low
+    assert interval.low == pytest.approx(wilson.low, abs=0.005) and interval.low < wilson.low
 
 
 def test_share_interval_of_clusters():
     whole = np.repeat(np.arange(20) < 15, 5)  # clusters of five with one outcome: as 15 of 20
-    found = statistics.share_interval(whole, np.repeat(np.arange(20), 5))
-    assert found.deff == 5 and found.n_units == 20
-    assert found.ends() == pytest.approx(statistics.share_interval(np.arange(20) < 15).ends())
+    interval = statistics.share_interval(whole, np.repeat(np.arange(20), 5))
+    assert interval.deff == 5 and interval.n_units == 20
+    assert interval.ends() == pytest.approx(statistics.share_interval(np.arange(20) < 15).ends())
     # outcomes that alternate within clusters: variance between them 0
     balanced = statistics.share_interval(np.tile([True, False], 50), np.repeat(np.arange(50), 2))
     assert balanced.deff == 1
 
 
 def test_share_interval_has_a_width_where_all_are_true():
-    found = statistics.share_interval(np.ones(100), np.repeat(np.arange(10), 10))
-    assert found.deff == 10 and found.high == 1 and 0.6 < found.low < 0.7
-    assert found.pvalue(">", 0.6) <= 0.025 < found.pvalue(">", 0.7)
+    interval = statistics.share_interval(np.ones(100), np.repeat(np.arange(10), 10))
+    assert interval.deff == 10 and interval.high == 1 and 0.6 < interval.low < 0.7
+    assert interval.pvalue(">", 0.6) <= 0.025 < interval.pvalue(">", 0.7)
     none = statistics.share_interval(np.zeros(100), np.repeat(np.arange(10), 10))
-    assert none.ends() == pytest.approx((0, 1 - found.low))
+    assert none.ends() == pytest.approx((0, 1 - interval.low))
 
 
 def test_share_interval_takes_clusters_of_unequal_sizes():
     sizes = [1, 2, 9, 3, 5]
     labels = np.repeat(list("abcde"), sizes)
-    found = statistics.share_interval(labels == "c", labels)
-    assert found.value == 9 / 20
-    assert found.deff == pytest.approx(sum(size**2 for size in sizes) / 20)
-    assert 0 <= found.low < 0.45 < found.high <= 1
+    interval = statistics.share_interval(labels == "c", labels)
+    assert interval.value == 9 / 20
+    assert interval.deff == pytest.approx(sum(size**2 for size in sizes) / 20)
+    assert 0 <= interval.low < 0.45 < interval.high <= 1
 
 
 def test_interval_from_table_follows_the_design():

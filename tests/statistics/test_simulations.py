@@ -83,8 +83,8 @@ def judge(values, looks=1):
 def in_looks(rng, counts):
     """The first "holds" of several looks, each with more seeds, or the last verdict."""
     values = rng.normal(size=counts[-1])
-    found = [judge(values[:n], len(counts)) for n in counts]
-    return next((verdict for verdict in found if verdict.word == verdicts.HOLDS), found[-1])
+    looks = [judge(values[:n], len(counts)) for n in counts]
+    return next((verdict for verdict in looks if verdict.word == verdicts.HOLDS), looks[-1])
 
 
 def models(rng, n, p=0.5):
@@ -210,35 +210,35 @@ def shares(study, name, studies):
     return {word: words.count(word) / studies for word in verdicts.WORDS}
 
 
-def row(name, found):
+def row(name, rates):
     """A row of the page's table."""
-    return (name, *(f"{100 * found[word]:.1f}" for word in verdicts.WORDS[:4]))
+    return (name, *(f"{100 * rates[word]:.1f}" for word in verdicts.WORDS[:4]))
 
 
 def coverage(interval, truth, name, studies):
     rng = statistics.stream("coverage", name)
-    found = [interval(rng) for _ in range(studies)]
-    return np.mean([x.low <= truth <= x.high for x in found])
+    intervals = [interval(rng) for _ in range(studies)]
+    return np.mean([x.low <= truth <= x.high for x in intervals])
 
 
-def on_page(name, found):
+def on_page(name, rates):
     """Does the page show these shares?"""
-    return f"| {' | '.join(map(escaped, row(name, found)))} |\n" in PAGE.read_text(encoding="utf-8")
+    return f"| {' | '.join(map(escaped, row(name, rates)))} |\n" in PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("studies", STUDIES)
 @pytest.mark.parametrize("name", NULLS)
 def test_wrong_verdicts_are_rare_under_the_null(name, studies):
-    found = shares(NULLS[name], name, studies)
-    assert max(found[verdicts.HOLDS], found[verdicts.DEPENDS]) <= allowed(studies), found
-    assert studies < MANY or on_page(name, found), "run `python tests/statistics/test_simulations.py`"
+    rates = shares(NULLS[name], name, studies)
+    assert max(rates[verdicts.HOLDS], rates[verdicts.DEPENDS]) <= allowed(studies), rates
+    assert studies < MANY or on_page(name, rates), "run `python tests/statistics/test_simulations.py`"
 
 
 @pytest.mark.parametrize("studies", STUDIES)
 @pytest.mark.parametrize("n", [3, 5])
 def test_the_best_of_equals_rarely_beats_a_lead(n, studies):
-    found = shares(partial(lead, n=n), f"lead, {n} seeds", studies)
-    assert max(found[verdicts.HOLDS], found[verdicts.FAILS]) <= allowed(studies)
+    rates = shares(partial(lead, n=n), f"lead, {n} seeds", studies)
+    assert max(rates[verdicts.HOLDS], rates[verdicts.FAILS]) <= allowed(studies)
 
 
 @pytest.mark.slow
@@ -255,8 +255,8 @@ def test_bounds_on_wrong_verdicts():
 def test_an_effect_as_large_as_the_margin_is_rarely_within_it(studies):
     """Two one-sided tests at .05."""
     rng = statistics.stream("simulation", "margin")
-    found = [verdicts.within_margin(judge(rng.normal(0.5, 0.1, 3)), 0.5) for _ in range(studies)]
-    assert found.count(verdicts.YES) / studies <= allowed(studies, 0.05)
+    answers = [verdicts.within_margin(judge(rng.normal(0.5, 0.1, 3)), 0.5) for _ in range(studies)]
+    assert answers.count(verdicts.YES) / studies <= allowed(studies, 0.05)
 
 
 @pytest.mark.parametrize("studies", STUDIES)
@@ -286,18 +286,18 @@ def test_crossed_interval_covers(n, texts, ratio):
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "texts", "ratio"), CROSSED)
 def test_crossed_interval_covers_in_many_studies(n, texts, ratio):
-    found = coverage(partial(crossed, n=n, texts=texts, ratio=ratio), 0, f"{n} {texts} {ratio}, slow", 2000)
-    print(f"crossed, {n} seeds × {texts} texts, ratio {ratio}: {found:.3f}")
-    assert 0.93 <= found <= 0.99
+    covered = coverage(partial(crossed, n=n, texts=texts, ratio=ratio), 0, f"{n} {texts} {ratio}, slow", 2000)
+    print(f"crossed, {n} seeds × {texts} texts, ratio {ratio}: {covered:.3f}")
+    assert 0.93 <= covered <= 0.99
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COVERAGE)
 def test_intervals_cover(name):
     interval, truth = COVERAGE[name]
-    found = coverage(interval, truth, name, 2000)
-    print(f"{name}: {found:.3f}")
-    assert 0.93 <= found <= 0.99
+    covered = coverage(interval, truth, name, 2000)
+    print(f"{name}: {covered:.3f}")
+    assert 0.93 <= covered <= 0.99
 
 
 @pytest.mark.slow
@@ -330,12 +330,12 @@ def test_other_bootstrap_streams_change_only_rows_near_the_threshold():
     rng, changed = statistics.stream("simulation", "borderline"), []
     for study in range(100):
         x = rng.exponential(size=40) - 1 + 3 * rng.normal() / math.sqrt(40)
-        found = statistics.text_interval(x, ("main", study))
-        word = verdicts.judge(found).word
+        first = statistics.text_interval(x, ("main", study))
+        word = verdicts.judge(first).word
         others = [statistics.text_interval(x, ("other", study, i)) for i in range(20)]
         if any(verdicts.judge(other).word != word for other in others):
-            errors = [abs(end) / error for end, error in zip(found.ends(), found._errors(0.95), strict=True)]
-            changed.append((min(errors), found.borderline()))
+            errors = [abs(end) / error for end, error in zip(first.ends(), first._errors(0.95), strict=True)]
+            changed.append((min(errors), first.borderline()))
     print("rows that change, (errors from the threshold, borderline):", changed)
     assert changed and all(borderline for _, borderline in changed)
 

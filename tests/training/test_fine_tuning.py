@@ -61,11 +61,11 @@ def scripted(monkeypatch, metric, values):
     """Checks that find `values` one after the other; the list that the weights then held are put on."""
     states = []
 
-    def found(classifier, encodings, labels):
+    def check(classifier, encodings, labels):
         states.append(tiny.state(classifier))
         return {"loss": 1.0 + len(states), metric: values[len(states) - 1]}  # another loss only rises
 
-    monkeypatch.setattr(training, "evaluate", found)
+    monkeypatch.setattr(training, "evaluate", check)
     return states
 
 
@@ -221,14 +221,14 @@ def test_amsgrad_is_torchs_with_the_decay_in_the_gradient():
 
 def test_parameters_without_weight_decay_are_named(rates):
     trained(undecayed=("bias", "LayerNorm"), head_learning_rate=3e-2, warmup=0, betas=(0.8, 0.9))
-    found = {
+    sizes = {
         (g["initial_lr"], g["weight_decay"]): sum(p.numel() for p in g["params"])
         for g in rates.optimiser.param_groups
     }
     model = tiny.classifier().model
     for head, rate in ((False, 1e-2), (True, 3e-2)):
         for decay in (0.0, 0.01):
-            assert found[rate, decay] == sum(
+            assert sizes[rate, decay] == sum(
                 p.numel()
                 for n, p in model.named_parameters()
                 if n.startswith("classifier") == head and ("bias" in n or "LayerNorm" in n) == (decay == 0)
@@ -237,7 +237,7 @@ def test_parameters_without_weight_decay_are_named(rates):
 
 
 def test_without_a_clip_gradients_are_left_alone(monkeypatch):
-    monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", lambda *given: pytest.fail("clipped"))
+    monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", lambda *args: pytest.fail("clipped"))
     trained(clip=None)
 
 
@@ -406,7 +406,7 @@ def test_a_salience_that_is_none_is_told_before_training(monkeypatch):
     monkeypatch.setattr(training, "_step", None)  # is not reached
     row = sigma[1]
     outside = np.full(len(row), 1 / len(row))
-    for told, rows in {
+    for message, rows in {
         "salience of example 1 is 0 for every token: remove": [0 * row],
         "example 1 is not a distribution over its maskable tokens .sum 2,": [2 * row],
         "example 1 is not a distribution .*use salience.fit": [outside],
@@ -415,7 +415,7 @@ def test_a_salience_that_is_none_is_told_before_training(monkeypatch):
         f"salience of example 1 has the shape .3,. for {len(row)} tokens": [row[:3]],
         "salience has 9 rows for 10 training examples": [],
     }.items():
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=message):
             training.fine_tune(
                 classifier, data, **QUICK, salience=[sigma[0], *rows, *sigma[2:]], salience_weight=1.0
             )
@@ -423,9 +423,9 @@ def test_a_salience_that_is_none_is_told_before_training(monkeypatch):
 
 def test_the_salience_of_another_definition_is_told():
     classifier = tiny.classifier()
-    for one, other, told in [("paper", "released", "divided by its sum"), ("released", "paper", "not a")]:
+    for one, other, message in [("paper", "released", "divided by its sum"), ("released", "paper", "not a")]:
         data, sigma = salient(classifier, definition=one)
-        with pytest.raises(ValueError, match=f"salience of example 0 .*{told}"):
+        with pytest.raises(ValueError, match=f"salience of example 0 .*{message}"):
             training.fine_tune(
                 classifier, data, **QUICK, salience=sigma, salience_weight=1.0, definition=other
             )
@@ -442,7 +442,7 @@ def test_a_model_without_attention_is_told(monkeypatch):
 def test_a_salience_loss_that_is_not_finite_is_told(monkeypatch):
     classifier = tiny.classifier()
     data, sigma = salient(classifier)
-    monkeypatch.setattr(salience, "salience_loss", lambda *given: torch.tensor(float("nan")))
+    monkeypatch.setattr(salience, "salience_loss", lambda *args: torch.tensor(float("nan")))
     with pytest.raises(FloatingPointError, match="salience loss is nan in epoch 1, step 1: lower"):
         training.fine_tune(classifier, data, **QUICK, salience=sigma, salience_weight=1.0)
 

@@ -27,23 +27,23 @@ def trained(masking, selection="unmasked", seed=0, kind="bert", **settings):
 
 
 def test_strategies_see_the_same_examples_in_the_same_batches(monkeypatch):
-    found, step = {}, training._step
+    batches, step = {}, training._step
 
-    def spied(classifier, data, rows, *given):
-        found[strategy].append((isinstance(data, minibatches.MaskedSplit), rows.tolist()))
-        return step(classifier, data, rows, *given)
+    def spied(classifier, data, rows, *others):
+        batches[strategy].append((isinstance(data, minibatches.MaskedSplit), rows.tolist()))
+        return step(classifier, data, rows, *others)
 
     monkeypatch.setattr(training, "_step", spied)
     for strategy in STRATEGIES:
-        found[strategy] = []
+        batches[strategy] = []
         trained(*strategy, epochs=1)
-        assert all(masks == (strategy[0] != "none") for masks, _ in found[strategy])
-    rows = {strategy: [r for _, r in steps] for strategy, steps in found.items()}
+        assert all(masks == (strategy[0] != "none") for masks, _ in batches[strategy])
+    rows = {strategy: [r for _, r in steps] for strategy, steps in batches.items()}
     assert all(r == rows["none", "unmasked"] for r in rows.values()) and len(rows["half", "both"]) == 3
 
 
 def test_without_masks_it_is_plain_fine_tuning():
-    (plain, history), (named, rows) = (trained(*given) for given in (("none",), ("none", "unmasked")))
+    (plain, history), (named, rows) = (trained(*strategy) for strategy in (("none",), ("none", "unmasked")))
     classifier = tiny.classifier()
     before = training.fine_tune(classifier, splits(classifier), **QUICK)
     assert same(plain, named) and same(plain, classifier.model.state_dict()) and history == rows == before
@@ -73,17 +73,17 @@ def test_every_kind_of_encoder_trains_with_masks(kind):
 @cache
 def checked(strategy, best="loss"):
     """History, and the inputs of each evaluation with what it found."""
-    found, evaluate = [], training.evaluate
+    checks, evaluate = [], training.evaluate
 
     def spied(classifier, encodings, labels):
         performance = evaluate(classifier, encodings, labels)
-        found.append(([e.ids.tolist() for e in encodings], performance, labels))
+        checks.append(([e.ids.tolist() for e in encodings], performance, labels))
         return performance
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training, "evaluate", spied)
         _, history = trained(*strategy, best=best)
-    return history, found
+    return history, checks
 
 
 @pytest.mark.parametrize(
@@ -94,13 +94,13 @@ def checked(strategy, best="loss"):
     ],
 )
 def test_the_copies_asked_for_choose_the_check(strategy, best):
-    history, found = checked(strategy, best)
-    values = {name: [p[best] for _, p, _ in found[i::2]] for i, name in enumerate(("unmasked", "masked"))}
+    history, checks = checked(strategy, best)
+    values = {name: [p[best] for _, p, _ in checks[i::2]] for i, name in enumerate(("unmasked", "masked"))}
     predicted = [
         np.concatenate([one[1]["probabilities"], other[1]["probabilities"]]).argmax(-1)
-        for one, other in zip(found[::2], found[1::2], strict=True)
+        for one, other in zip(checks[::2], checks[1::2], strict=True)
     ]
-    labels = np.tile(found[0][2], 2)
+    labels = np.tile(checks[0][2], 2)
     values["both"] = (
         [training.performance(p, labels)[best] for p in predicted]
         if best != "loss"
@@ -119,9 +119,9 @@ def test_the_masked_copy_is_drawn_once_whatever_the_strategy():
     whole = [e.ids.tolist() for e in splits(classifier)["validation"][0]]
     copies = []
     for strategy in STRATEGIES[1:]:
-        _, found = checked(strategy)
-        assert all(inputs == whole for inputs, *_ in found[::2])
-        copies += [inputs for inputs, *_ in found[1::2]]
+        _, checks = checked(strategy)
+        assert all(inputs == whole for inputs, *_ in checks[::2])
+        copies += [inputs for inputs, *_ in checks[1::2]]
     assert all(inputs == copies[0] for inputs in copies) and copies[0] != whole
     assert len(copies) == 2 * 8
 
@@ -164,7 +164,7 @@ def test_masked_fine_tuning_supports_masks_and_loses_nothing():
         return [" ".join(draw.permutation(text)) for text in made], labels
 
     (train, y), (test, z) = texts(240), texts(90)
-    found = {}
+    accuracy = {}
     for strategy in (("none", "unmasked"), ("half", "both")):
         classifier = models.load("tiny-bert", ("no", "yes"), train, seed=1)
         encodings, held_out = classifier.encode(train), classifier.encode(test)
@@ -173,9 +173,9 @@ def test_masked_fine_tuning_supports_masks_and_loses_nothing():
         settings |= dict(epochs=6, batch_size=16, learning_rate=5e-3, best="accuracy")
         training.fine_tune(classifier, data, **settings)
         nothing = scores.mask(held_out, [e.maskable for e in held_out], classifier.mask_id)
-        found[strategy] = [training.evaluate(classifier, e, z)["accuracy"] for e in (held_out, nothing)]
-    assert found["half", "both"][1] == pytest.approx(2 / 3)  # the class majority
-    assert found["half", "both"][0] >= found["none", "unmasked"][0] - 0.02 >= 0.9
+        accuracy[strategy] = [training.evaluate(classifier, e, z)["accuracy"] for e in (held_out, nothing)]
+    assert accuracy["half", "both"][1] == pytest.approx(2 / 3)  # the class majority
+    assert accuracy["half", "both"][0] >= accuracy["none", "unmasked"][0] - 0.02 >= 0.9
 
 
 @pytest.mark.parametrize("masking", ["none", "half"])
@@ -183,14 +183,14 @@ def test_one_training_keeps_the_best_weights_by_each_rule(masking):
     rules = ["masked", "unmasked", "both"]
     settings = {"epochs": 6, "patience": 2, "best": "macro_f1", "learning_rate": 3e-3}
     classifier = tiny.classifier()
-    found = training.fine_tune(
+    by_rule = training.fine_tune(
         classifier, splits(classifier), **{**QUICK, **settings}, masking=masking, selection=rules
     )
-    for rule, (history, weights) in found.items():
+    for rule, (history, weights) in by_rule.items():
         alone, expected = trained(masking, rule, **settings)
         assert same(alone, weights) and history == expected
-    assert same(classifier.model.state_dict(), found["masked"][1])
-    assert len({len(history) for history, _ in found.values()}) > 1  # they stop apart
+    assert same(classifier.model.state_dict(), by_rule["masked"][1])
+    assert len({len(history) for history, _ in by_rule.values()}) > 1  # they stop apart
 
 
 # Bad input ----------------------------------------------------------------------------------------
@@ -204,10 +204,10 @@ def test_half_of_one_example_is_none_and_refused():
 def test_a_model_without_a_mask_token_is_told(masking, selection):
     classifier = tiny.classifier()
     classifier.tokenizer.mask_token = None
-    told = "tiny-bert has no mask token to replace others by: choose another model"
-    with pytest.raises(ValueError, match=told):
+    message = "tiny-bert has no mask token to replace others by: choose another model"
+    with pytest.raises(ValueError, match=message):
         training.fine_tune(classifier, splits(classifier), **QUICK, masking=masking, selection=selection)
-    refused(told, training.masked, classifier, splits(classifier)["train"][0], np.random.default_rng(0))
+    refused(message, training.masked, classifier, splits(classifier)["train"][0], np.random.default_rng(0))
     training.fine_tune(classifier, splits(classifier), **{**QUICK, "epochs": 1})
 
 
@@ -217,5 +217,5 @@ def test_salience_and_masks_do_not_go_together(masking, selection):
     data = splits(classifier)
     settings = QUICK | {"salience_weight": 1.0, "masking": masking, "selection": selection}
     settings["salience"] = salience.fit("textrank", *data["train"])(data["train"][0])
-    told = f"masking='{masking}', selection='{selection}' and a salience"
-    refused(told, training.fine_tune, classifier, data, **settings)
+    message = f"masking='{masking}', selection='{selection}' and a salience"
+    refused(message, training.fine_tune, classifier, data, **settings)

@@ -38,14 +38,14 @@ def batches(masking, epochs, pairs=False):
 def test_tokens_of_text_and_text_b_are_masked_and_special_ones_never(kind):
     classifier = tiny.classifier(kind)
     encodings = classifier.encode(tiny.TEXTS * 100, tiny.TEXTS_B * 100)
-    found = minibatches.masked(classifier, encodings, np.random.default_rng(2))
-    masked = [m.ids != e.ids for m, e in zip(found, encodings, strict=True)]
-    for m, e, where in zip(found, encodings, masked, strict=True):
-        assert not where[~(e.maskable | e.auxiliary)].any() and (m.ids[where] == classifier.mask_id).all()
+    copies = minibatches.masked(classifier, encodings, np.random.default_rng(2))
+    masked = [m.ids != e.ids for m, e in zip(copies, encodings, strict=True)]
+    for m, e, mask in zip(copies, encodings, masked, strict=True):
+        assert not mask[~(e.maskable | e.auxiliary)].any() and (m.ids[mask] == classifier.mask_id).all()
         for field in ("types", "maskable", "auxiliary", "words"):
             assert (getattr(m, field) == getattr(e, field)).all()
     for part in ("maskable", "auxiliary"):
-        share = np.mean([where[getattr(e, part)].mean() for e, where in zip(encodings, masked, strict=True)])
+        share = np.mean([mask[getattr(e, part)].mean() for e, mask in zip(encodings, masked, strict=True)])
         assert share == pytest.approx(0.5, abs=0.05)
 
 
@@ -53,10 +53,10 @@ def test_ratios_are_uniform():
     """Of n tokens every number from 0 to n is masked equally often: the binomial's mean over U[0, 1)."""
     classifier, n = tiny.classifier(), 9
     encodings = classifier.encode([" ".join(tiny.WORDS[:n])]) * 5000
-    found = minibatches.masked(classifier, encodings, np.random.default_rng(1))
-    counts = np.bincount([(e.ids == classifier.mask_id).sum() for e in found], minlength=n + 1)
+    copies = minibatches.masked(classifier, encodings, np.random.default_rng(1))
+    counts = np.bincount([(e.ids == classifier.mask_id).sum() for e in copies], minlength=n + 1)
     assert np.allclose(counts / 5000, 1 / (n + 1), atol=5 * np.sqrt(0.1 * 0.9 / 5000))
-    shares = np.mean([e.ids == classifier.mask_id for e in found], axis=0)[1:-1]  # wherever a token is
+    shares = np.mean([e.ids == classifier.mask_id for e in copies], axis=0)[1:-1]  # wherever a token is
     assert np.allclose(shares, 0.5, atol=0.03)
 
 
@@ -66,8 +66,8 @@ def test_half_is_the_lesser_half_at_random(n):
     encodings = classifier.encode([" ".join(tiny.WORDS[:15])] * n)
     generator, masked = np.random.default_rng(0), np.zeros((300, n))
     for draw in masked:
-        found = minibatches.masked(classifier, encodings, generator, "half")
-        draw[:] = [(e.ids == classifier.mask_id).any() for e in found]
+        copies = minibatches.masked(classifier, encodings, generator, "half")
+        draw[:] = [(e.ids == classifier.mask_id).any() for e in copies]
     assert masked.sum(1).max() == n // 2  # fewer where a ratio is so low that no token is masked
     assert masked.mean() == pytest.approx(15 / 16 * (n // 2) / n, abs=0.03)
     assert np.ptp(masked.mean(0)) < 0.2
@@ -105,8 +105,8 @@ def test_short_texts_are_masked_as_often_as_long_ones():
     """Batches are in order of length, so that always the second half would be the longer texts."""
     shares = [[] for _ in range(10)]
     for rows, changed, eligible in batches("half", 400):
-        for i, mask, where in zip(rows, changed, eligible, strict=True):
-            shares[i].append(mask[where].mean())
+        for i, mask, allowed in zip(rows, changed, eligible, strict=True):
+            shares[i].append(mask[allowed].mean())
     assert np.allclose([np.mean(s) for s in shares], 0.25, atol=0.06)
 
 

@@ -49,9 +49,9 @@ def test_masks_at_every_ratio(n):
     plan = Plan(["gradient_l2"])
     for step, k in zip(RATIOS, FLOORS[n], strict=True):
         assert plan.masked(step, n) == k
-        found = top(scores, maskable, np.zeros(n + 2, bool), plan.masked(step, n))
+        mask = top(scores, maskable, np.zeros(n + 2, bool), plan.masked(step, n))
         expected = [] if k == 0 else [*range(1, k), n]
-        assert np.flatnonzero(found).tolist() == expected
+        assert np.flatnonzero(mask).tolist() == expected
 
 
 def test_masks_by_count():
@@ -161,7 +161,7 @@ def test_models_have_names_that_say_how_their_data_were_masked():
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("changes", "message"),
     [
         (dict(measures=["random", "attention"]), "'random' is always there, leave it out"),
         (dict(settings={"definition": "relesed"}), "definition='relesed' is unknown"),
@@ -169,8 +169,8 @@ def test_models_have_names_that_say_how_their_data_were_masked():
         (dict(steps=[10, 10, 20]), "must be increasing"),
     ],
 )
-def test_plans_that_cannot_be_run_are_refused(given, told):
-    wrong.refused(told, Plan, **{"measures": ["gradient_l2"], **given})
+def test_plans_that_cannot_be_run_are_refused(changes, message):
+    wrong.refused(message, Plan, **{"measures": ["gradient_l2"], **changes})
 
 
 # A unit, without any training: what is trained on, what is explained
@@ -233,8 +233,8 @@ COLUMNS += " peak_memory_mib masked_tokens new_tokens unchanged_texts classes_pr
 PLAN = Plan(["gradient_l2"], steps=(30, 60, 100), settings={"baseline": "pad"})
 
 
-def run(splits, folder, plan=PLAN, make_model=make_model, settings=SETTINGS, **given):
-    return roar.run(make_model, splits, plan, settings, folder, **given)
+def run(splits, folder, plan=PLAN, make_model=make_model, settings=SETTINGS, **options):
+    return roar.run(make_model, splits, plan, settings, folder, **options)
 
 
 def masked_by_hand(encoding, path, mask_id):
@@ -362,11 +362,11 @@ def test_costs_count_what_was_read_back_and_the_memory_of_workers(splits, spy, t
     assert of_models.read_back.sum() == 3 and set(of_models.peak_memory_mib) == {300}
     curves[["seconds_train", "seconds_explain"]] = 10.004, 2
     unit = SimpleNamespace(earlier=1, earlier_cpu=2)
-    told = roar.costs(unit, curves, 2)
+    costs = roar.costs(unit, curves, 2)
     assert unit.earlier == pytest.approx(1 + 3 * 12.004 / 2)  # two at a time
     assert unit.earlier_cpu == pytest.approx(2 + 3 * 12.004)
-    assert told.pop("peak_memory_mib") == 300 + 2 * 300
-    assert told == {"seconds_of_models": {job: [10, 2] for job in of_models.job}}
+    assert costs.pop("peak_memory_mib") == 300 + 2 * 300
+    assert costs == {"seconds_of_models": {job: [10, 2] for job in of_models.job}}
     assert set(roar.costs(unit, curves, 1)) == {"seconds_of_models"}
 
 
@@ -438,8 +438,8 @@ def test_workers_are_a_number(splits, spy, tmp_path, workers):
 
 
 def test_units_that_cannot_be_run_are_refused(splits, spy, tmp_path):
-    def refused(told, splits, **given):
-        wrong.refused(told, run, splits, tmp_path, **given)
+    def refused(message, splits, **options):
+        wrong.refused(message, run, splits, tmp_path, **options)
         assert not spy.trained
 
     encodings, labels = splits["test"]
@@ -558,13 +558,13 @@ def benchmark(monkeypatch):
 
 def test_the_benchmark_compares_models_a_minute(benchmark, monkeypatch):
     plan = Plan(["gradient_l2"], steps=(50, 100), recursive=[False])
-    given = partial(make_model, device="cpu"), None, plan, {}
+    arguments = partial(make_model, device="cpu"), None, plan, {}
     seconds = {(1, 1, "packed"): 48.0, (1, 1, "padded"): 20.0, (1, 2, "padded"): 30.0, (2, 1, "padded"): 12.0}
     curves = {
         way: pd.DataFrame({"value": [0.5 * way[1]], **dict.fromkeys(roar.COSTS, [1])}) for way in seconds
     }
-    monkeypatch.setattr(benchmark, "timed", lambda given, *way: (3.0, seconds[way], curves[way]))
-    table = benchmark.measure(given, list(seconds), repeats=2)
+    monkeypatch.setattr(benchmark, "timed", lambda args, *way: (3.0, seconds[way], curves[way]))
+    table = benchmark.measure(arguments, list(seconds), repeats=2)
     assert table.models.tolist() == [4] * 4 and table.start_seconds.tolist() == [3] * 4
     assert table.models_per_minute.tolist() == [5, 12, 8, 20]
     assert table.ratio_to_bound.tolist() == pytest.approx([1, 1, 1 / 3, 5 / 6])

@@ -28,13 +28,13 @@ def random_texts(n=20):
 
 def neighbours(ids, window):
     """Different ids less than `window` tokens apart, the other way round: token by token."""
-    found = {int(i): set() for i in ids}
+    near = {int(i): set() for i in ids}
     for k, one in enumerate(ids):
         for other in ids[k + 1 : k + window]:
             if one != other:
-                found[int(one)].add(int(other))
-                found[int(other)].add(int(one))
-    return found
+                near[int(one)].add(int(other))
+                near[int(other)].add(int(one))
+    return near
 
 
 # TextRank ----------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def test_chi2_by_hand():
 
 def test_bad_input_is_told_in_one_line():
     one, empty = text(5), tiny.encoding(2, [])
-    for told, call in {
+    for message, call in {
         "no example has label 1": lambda: salience.fit("chi2", [one, one], [0, 0]),
         "no example has label 0": lambda: salience.fit("chi2", [one, one], [1, 1]),
         "no example has label 2": lambda: salience.fit("chi2", [one] * 3, [0, 1, 3]),
@@ -166,7 +166,7 @@ def test_bad_input_is_told_in_one_line():
         "example 0 has no maskable token: remove": lambda: salience.fit("tfidf", [empty]),
         "attention of example 0 is 0": lambda: salience.divergence([np.zeros(3)], [np.ones(3)]),
     }.items():
-        refused(told, call)
+        refused(message, call)
 
 
 # The loss ----------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def batch(seed=0, lengths=(7, 4, 5)):
     rng, shape = np.random.default_rng(seed), (len(lengths), max(lengths))
     at, n = np.arange(shape[1]), np.array(lengths)[:, None]
     present, maskable = at < n, (at > 0) & (at < n - 1)
-    attention, sigma = (rng.uniform(0.1, 1, shape) * where for where in (present, maskable))
+    attention, sigma = (rng.uniform(0.1, 1, shape) * mask for mask in (present, maskable))
     arrays = (x / x.sum(1, keepdims=True) for x in (attention, sigma))
     return *(torch.tensor(x) for x in arrays), torch.tensor(maskable), torch.tensor(present)
 
@@ -185,19 +185,19 @@ def batch(seed=0, lengths=(7, 4, 5)):
 def test_the_loss_is_the_mean_kl_of_normalised_attention():
     attention, sigma, maskable, _ = batch()
     expected = []
-    for a, s, where in zip(attention.numpy(), sigma.numpy(), maskable.numpy(), strict=True):
-        alpha = a[where] / a[where].sum()
-        expected.append((alpha * np.log(alpha / s[where])).sum())
+    for a, s, mask in zip(attention.numpy(), sigma.numpy(), maskable.numpy(), strict=True):
+        alpha = a[mask] / a[mask].sum()
+        expected.append((alpha * np.log(alpha / s[mask])).sum())
     assert salience.salience_loss(attention, sigma, maskable).item() == pytest.approx(np.mean(expected))
     rows = [x.numpy() * maskable.numpy() for x in (attention, sigma)]
     assert salience.divergence(*rows) == pytest.approx(expected)
 
 
 def test_padding_and_order_do_not_change_the_loss():
-    given = batch()
-    for definition, where in (("paper", 2), ("released", 3)):
-        loss = salience.salience_loss(given[0], given[1], given[where], definition)
-        padded = [torch.nn.functional.pad(given[k].flip(0), (0, 3)) for k in (0, 1, where)]
+    arrays = batch()
+    for definition, index in (("paper", 2), ("released", 3)):
+        loss = salience.salience_loss(arrays[0], arrays[1], arrays[index], definition)
+        padded = [torch.nn.functional.pad(arrays[k].flip(0), (0, 3)) for k in (0, 1, index)]
         assert salience.salience_loss(*padded, definition).item() == pytest.approx(loss.item())
 
 
@@ -214,14 +214,14 @@ def test_the_loss_is_0_where_attention_equals_salience(share):
 
 
 def test_the_gradient_is_that_of_the_loss_and_pulls_attention_towards_salience():
-    for definition, where in (("paper", 2), ("released", 3)):
-        given = batch()
+    for definition, index in (("paper", 2), ("released", 3)):
+        arrays = batch()
 
-        def loss(scores, given=given, where=where, definition=definition):
-            attention = scores.masked_fill(~given[3], -torch.inf).softmax(-1)
-            return salience.salience_loss(attention, given[1], given[where], definition)
+        def loss(scores, arrays=arrays, index=index, definition=definition):
+            attention = scores.masked_fill(~arrays[3], -torch.inf).softmax(-1)
+            return salience.salience_loss(attention, arrays[1], arrays[index], definition)
 
-        scores = torch.randn(given[0].shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+        scores = torch.randn(arrays[0].shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
         scores.requires_grad_()
         assert torch.autograd.gradcheck(loss, scores)
         before = loss(scores).item()
@@ -229,8 +229,8 @@ def test_the_gradient_is_that_of_the_loss_and_pulls_attention_towards_salience()
         for _ in range(300):
             (slope,) = torch.autograd.grad(loss(scores), scores)
             scores = (scores - 3 * slope).detach().requires_grad_()
-            attention = scores.masked_fill(~given[3], -torch.inf).softmax(-1).detach() * given[2]
-            distance.append((attention / attention.sum(1, keepdim=True) - given[1]).abs().sum().item())
+            attention = scores.masked_fill(~arrays[3], -torch.inf).softmax(-1).detach() * arrays[2]
+            distance.append((attention / attention.sum(1, keepdim=True) - arrays[1]).abs().sum().item())
         assert loss(scores).item() < before
         if definition == "paper":
             assert loss(scores).item() < 0.05 * before and distance[-1] < 0.2 * distance[0]
@@ -258,8 +258,8 @@ def test_attention_that_dropout_took_away_adds_nothing():
 def test_the_released_loss_is_what_the_release_computes():
     expected = json.loads((GOLDEN / "salience_loss.json").read_text())["expected"]
     for case in expected["cases"]:
-        given = (torch.tensor(case[name]) for name in ("attention", "salience"))
-        loss = salience.salience_loss(*given, torch.tensor(case["attention_mask"]) == 1, "released")
+        arrays = (torch.tensor(case[name]) for name in ("attention", "salience"))
+        loss = salience.salience_loss(*arrays, torch.tensor(case["attention_mask"]) == 1, "released")
         assert loss.item() == pytest.approx(case["expected_loss"], rel=1e-5)
     for case in expected["kl_div_loss_alone"]:
         kl = salience._kl(torch.tensor(case["p"]), torch.tensor(case["q"]))

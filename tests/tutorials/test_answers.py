@@ -107,15 +107,15 @@ def hellinger(p, q):
     return (np.sqrt(p) - np.sqrt(q)) @ (np.sqrt(p) - np.sqrt(q))
 
 
-def shown(scores, share, least=1, more=1e-9):
+def highest(scores, share, least=1, more=1e-9):
     return np.sort(np.argsort(-scores, kind="stable")[: max(least, int(share * len(scores) + more))])
 
 
 def textrank(links, d=0.85, over=0, times=200):
     sigma = np.ones(len(links))
     for _ in range(times):
-        given = sigma / links.sum(0)
-        sigma = 1 - d + d * (links @ given if over == 0 else (links @ sigma) / links.sum(0))
+        weights = sigma / links.sum(0)
+        sigma = 1 - d + d * (links @ weights if over == 0 else (links @ sigma) / links.sum(0))
     return sigma
 
 
@@ -125,15 +125,15 @@ def kl(a, s):
 
 
 def flip_fraction(scores, predicted, last=False, never=1.0, again=False):
-    deleted, before, found = np.zeros(len(scores), bool), predicted(np.zeros(len(scores), bool)), never
+    deleted, before, fraction = np.zeros(len(scores), bool), predicted(np.zeros(len(scores), bool)), never
     for k, token in enumerate(np.argsort(-scores, kind="stable"), 1):
         deleted = np.zeros(len(scores), bool) if again else deleted
         deleted[token] = True
         if predicted(deleted.copy()) != before:
-            found = k / len(scores)
+            fraction = k / len(scores)
             if not last:
-                return found
-    return found
+                return fraction
+    return fraction
 
 
 PARTS = ("unit", "value", "low", "high", "texts", "verdict")
@@ -142,9 +142,9 @@ PARTS = ("unit", "value", "low", "high", "texts", "verdict")
 def card(gain, holes=True, one="texts", several="models × texts", crossed=crossed_interval, word=None):
     gain = gain[:, ~np.isnan(gain).any(0)] if holes else np.nan_to_num(gain)
     single = len(gain) == 1
-    found = text_interval(gain[0], names=["my", "claim"]) if single else crossed(gain)
+    interval = text_interval(gain[0], names=["my", "claim"]) if single else crossed(gain)
     unit = one if single else several
-    values = unit, found.value, found.low, found.high, gain.shape[1], word or judge(found).word
+    values = unit, interval.value, interval.low, interval.high, gain.shape[1], word or judge(interval).word
     return dict(zip(PARTS, values, strict=True))
 
 
@@ -340,13 +340,13 @@ ANSWERS = [
     (8, "hellinger", lambda p, q: (hellinger(p, q) / 2) ** 0.5, "right"),
     (8, "hellinger", lambda p, q: hellinger(p, q) ** 0.5, "mind the factor"),
     (8, "hellinger", lambda p, q: hellinger(p, q) / 2, "the root of 0.4"),
-    (8, "shown_words", shown, "right"),
-    (8, "shown_words", lambda s, share: list(shown(s, share)), "right"),
+    (8, "shown_words", highest, "right"),
+    (8, "shown_words", lambda s, share: list(highest(s, share)), "right"),
     (8, "shown_words", lambda s, share: np.argsort(-s)[: max(1, int(share * len(s)))], "order of the text"),
-    (8, "shown_words", lambda s, share: shown(s, share, more=0.5), "round down"),
-    (8, "shown_words", lambda s, share: shown(s, share, 0), "at least one"),
-    (8, "shown_words", lambda s, share: shown(np.abs(s), share), "below 0"),
-    (8, "shown_words", lambda s, share: shown(s, share, more=0), "just below 29"),
+    (8, "shown_words", lambda s, share: highest(s, share, more=0.5), "round down"),
+    (8, "shown_words", lambda s, share: highest(s, share, 0), "at least one"),
+    (8, "shown_words", lambda s, share: highest(np.abs(s), share), "below 0"),
+    (8, "shown_words", lambda s, share: highest(s, share, more=0), "just below 29"),
     (9, "textrank", textrank, "right"),
     (9, "textrank", lambda links, d=0.85: textrank(links, d) / textrank(links, d).sum(), "the scale"),
     (9, "textrank", lambda links, d=0.85: textrank(links, d, over=1), "the token that gives"),

@@ -65,9 +65,9 @@ def test_a_check_without_an_argument_or_that_is_broken_itself_says_so(capsys):
 
 
 def test_a_students_function_cannot_change_what_it_is_given():
-    given = np.zeros(2)
-    refused("nothing yet", call, lambda x: x.fill(1), given, error=Hint)
-    assert not given.any()
+    array = np.zeros(2)
+    refused("nothing yet", call, lambda x: x.fill(1), array, error=Hint)
+    assert not array.any()
 
 
 def test_a_notebook_does_not_show_the_outcome_a_second_time():
@@ -155,8 +155,8 @@ def test_an_answer_that_fails_later_is_replaced_with_a_line(lesson, capsys):
 
 
 WRONG_TYPES = [3, -1.5, np.nan, True, "a", "", b"a", [1], [], {}, {"a": 1}, object(), np.zeros((2, 2)), int,
-               lambda: 1, lambda *given: "a", lambda *given: [[1], [1, 2]], lambda *given: object(),
-               lambda *given: {}, lambda *given: np.nan, lambda *given: [None]]  # fmt: skip
+               lambda: 1, lambda *args: "a", lambda *args: [[1], [1, 2]], lambda *args: object(),
+               lambda *args: {}, lambda *args: np.nan, lambda *args: [None]]  # fmt: skip
 
 
 @pytest.mark.parametrize("number", range(11))

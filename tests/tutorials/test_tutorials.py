@@ -32,8 +32,8 @@ LESSONS = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem[:2])
 
 def cells(path, kind="", tag=""):
     """The cells of a notebook, all or those of a kind and with a tag."""
-    found = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return [c for c in found if kind in c["cell_type"] and (not tag or tag in c["metadata"].get("tags", []))]
+    every = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [c for c in every if kind in c["cell_type"] and (not tag or tag in c["metadata"].get("tags", []))]
 
 
 def source(cell):
@@ -78,21 +78,21 @@ def test_a_lesson_opens_with_what_it_teaches_and_a_picture(path):
     assert (path.parent / place).is_file() and len(source(first).replace(place, "")) < 900
     assert title.startswith(f"# {int(path.stem[:2])} · ") and goal.startswith("After this lesson you can")
     assert re.search(r"\d+ minutes to read", facts) and "no download" in facts.lower()
-    shown = [output for cell in rest[:16] for output in cell.get("outputs", [])]
-    drawn = ["image/png" in o.get("data", {}) or "background-color" in str(o.get("data", "")) for o in shown]
+    early = [output for cell in rest[:16] for output in cell.get("outputs", [])]
+    drawn = ["image/png" in o.get("data", {}) or "background-color" in str(o.get("data", "")) for o in early]
     assert any(drawn)
 
 
 @LESSONS
 def test_exercises_have_a_number_a_level_and_minutes(path):
     prose = [source(cell) for cell in cells(path, "markdown")]
-    found = [match for text in prose for match in EXERCISE.findall(text)]
+    exercises = [match for text in prose for match in EXERCISE.findall(text)]
     number = int(path.stem[:2])
-    assert [name for name, *_ in found] == [f"{number}.{n}" for n in range(1, len(found) + 1)]
-    assert 4 <= len(found) <= 7
-    assert sum("**Exercise" in text for text in prose) == len(found)
+    assert [name for name, *_ in exercises] == [f"{number}.{n}" for n in range(1, len(exercises) + 1)]
+    assert 4 <= len(exercises) <= 7
+    assert sum("**Exercise" in text for text in prose) == len(exercises)
     answers = len(cells(path, "code", "exercise")) + len(cells(path, "markdown", "solution"))
-    assert answers == len(found)
+    assert answers == len(exercises)
 
 
 @LESSONS
@@ -163,27 +163,27 @@ def test_committed_checks_say_right(path):
 
 def answered(path, which, capsys):
     """The lines that the checks print where all cells of one kind are run: [(call, [line])]."""
-    names, told = dict(GIVEN), []
+    names, printed = dict(GIVEN), []
     exec(_imports(lesson(path).__name__), names)  # as for an answer that was kept
     for stub, solution, calls in checked(path):
         exec(stub if which == "stub" else solution, names)
         for call in calls:
             capsys.readouterr()
             exec(call, names)
-            told.append((call, lines(capsys.readouterr().out)))
-    return told
+            printed.append((call, lines(capsys.readouterr().out)))
+    return printed
 
 
 @LESSONS
 def test_solutions_pass_their_checks(path, capsys):
-    for call, told in answered(path, "solution", capsys):
-        assert told == ["right"], call
+    for call, printed in answered(path, "solution", capsys):
+        assert printed == ["right"], call
 
 
 @LESSONS
 def test_stubs_fail_their_checks_with_one_line(path, capsys):
-    for call, told in answered(path, "stub", capsys):
-        assert len(told) == 1 and told[0].startswith("not yet: "), call
+    for call, printed in answered(path, "stub", capsys):
+        assert len(printed) == 1 and printed[0].startswith("not yet: "), call
 
 
 # What students get --------------------------------------------------------------------------------
@@ -195,8 +195,8 @@ def course(tmp_path_factory):
     if not shutil.which("make"):
         pytest.skip("needs make")
     folder = tmp_path_factory.mktemp("course") / "build"
-    given = [f"BIN={Path(sys.executable).parent}", f"COURSE={folder}"]
-    command = ["make", "--silent", "--assume-old=.venv/installed-batch", "course", *given]
+    settings = [f"BIN={Path(sys.executable).parent}", f"COURSE={folder}"]
+    command = ["make", "--silent", "--assume-old=.venv/installed-batch", "course", *settings]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return folder
@@ -204,14 +204,14 @@ def course(tmp_path_factory):
 
 @LESSONS
 def test_students_get_stubs_and_no_solutions_or_outputs(path, course):
-    own, mine = cells(course / path.name), cells(path)
+    theirs, mine = cells(course / path.name), cells(path)
     kept = [cell for cell in mine if "solution" not in cell["metadata"].get("tags", [])]
     expected = [source(cell).replace("(../../figures/method/", "(pictures/") for cell in kept]
     expected = [re.sub(r"\[([^]]*)\]\(\.\./[^)]*\)", r"\1", text) for text in expected]  # not in the folder
-    assert [source(cell) for cell in own] == expected and len(own) < len(mine)
-    (picture,) = re.findall(r"\]\((\S+\.svg)\)", source(own[0]))
+    assert [source(cell) for cell in theirs] == expected and len(theirs) < len(mine)
+    (picture,) = re.findall(r"\]\((\S+\.svg)\)", source(theirs[0]))
     assert (course / picture).is_file()
-    assert not any(cell.get("outputs") for cell in own)
+    assert not any(cell.get("outputs") for cell in theirs)
     assert (course / f"checks/lesson_{path.stem[:2]}.py").is_file()
 
 
@@ -261,15 +261,15 @@ def marked(path):
 
 @pytest.mark.parametrize("path", [marked(path) for path in PATHS])
 def test_a_lesson_runs_and_its_solutions_are_right(path):
-    told = executed(path, TUTORIALS, SAID)
-    assert told and all(set(found) == {"right"} for found in told)
+    answers = executed(path, TUTORIALS, SAID)
+    assert answers and all(set(answer) == {"right"} for answer in answers)
 
 
 @pytest.mark.slow
 @LESSONS
 def test_a_lesson_runs_before_any_exercise_is_done_and_without_real_reviews_and_minilm(path, course):
-    told = executed(course / path.name, course, before=WITHOUT)
-    assert told and all(line.startswith("not yet: ") for found in told for line in found)
+    answers = executed(course / path.name, course, before=WITHOUT)
+    assert answers and all(line.startswith("not yet: ") for answer in answers for line in answer)
 
 
 OUT_OF_ORDER = """

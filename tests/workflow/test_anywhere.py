@@ -47,20 +47,20 @@ def test_every_script_finds_its_project(project, tmp_path):
     assert status == 1 and f"data_dir={elsewhere}/nope: there is no such folder" in err
     for path in (ROOT / "workflow").glob("*.py"):  # all of them start as grid.py does
         _, _, started = path.read_text(encoding="utf-8").partition('if __name__ == "__main__":\n')
-        own = path.stem in ("box", "execute", "warm")  # of a folder of one's own
-        assert not started or own or re.fullmatch(r"(    os.*\n)?    (execute\.)?command\(main\)\n", started)
+        skip = path.stem in ("box", "execute", "warm")  # of a folder of one's own
+        assert not started or skip or re.fullmatch(r"(    os.*\n)?    (execute\.)?command\(main\)\n", started)
 
 
 def test_a_notebook_is_executed_in_its_project(project, tmp_path, monkeypatch):
     code = 'import os\nopen("here", "w").write(os.getcwd() + " " + str(seed))'
     book = notebook(project / "notebooks/attributions/report.ipynb", "seed = 0", code)
     (tmp_path / "own.json").write_text('{"seed": 3}')
-    given = (os.path.relpath(book, tmp_path), "out/out.ipynb", "own.json")
+    argv = (os.path.relpath(book, tmp_path), "out/out.ipynb", "own.json")
     monkeypatch.chdir(tmp_path)
-    execute.main([*given])
+    execute.main([*argv])
     assert (project / "here").read_text() == f"{project} 3" and (tmp_path / "out/out.ipynb").is_file()
-    given = ("notebooks/attributions/report.ipynb", tmp_path / "again.ipynb")  # as from the project's root
-    assert python(project, "execute.py", *given, cwd=tmp_path)[0] == 0
+    argv = ("notebooks/attributions/report.ipynb", tmp_path / "again.ipynb")  # as from the project's root
+    assert python(project, "execute.py", *argv, cwd=tmp_path)[0] == 0
     assert (project / "here").read_text() == f"{project} 0"
 
 
@@ -129,27 +129,27 @@ def test_a_finished_unit_is_computed_again_only_when_asked(tmp_path, monkeypatch
     (tmp_path / "pyproject.toml").write_text("")
     book = notebook(tmp_path / "notebooks/toy/experiment.ipynb", PARAMETERS, UNIT)
     (tmp_path / "mine.csv").write_text("a")
-    given = [os.path.relpath(book, tmp_path), "out.ipynb", '{"task": "./mine.csv"}']
-    execute.main(given)
+    argv = [os.path.relpath(book, tmp_path), "out.ipynb", '{"task": "./mine.csv"}']
+    execute.main(argv)
     record = tmp_path / "results/quick/toy/mine.tiny.s0.json"
     before = record.read_bytes()
     capfd.readouterr()
-    execute.main(given)
-    told = "results/quick/toy/mine.tiny.s0.json is there, with these parameters: nothing to do; --again"
-    assert told in capfd.readouterr().out and (tmp_path / "runs").read_text() == "x"
-    execute.main([*given, "--again"])
+    execute.main(argv)
+    message = "results/quick/toy/mine.tiny.s0.json is there, with these parameters: nothing to do; --again"
+    assert message in capfd.readouterr().out and (tmp_path / "runs").read_text() == "x"
+    execute.main([*argv, "--again"])
     assert (tmp_path / "runs").read_text() == "xx" and record.read_bytes() == before
     finished = (tmp_path / "out.ipynb").read_bytes()
     for again in ([], ["--again"]):
         with pytest.raises(SystemExit, match=r"has other parameters \(epochs=1, not 2\)"):
-            execute.main([*given, '{"epochs": 2}', *again])
+            execute.main([*argv, '{"epochs": 2}', *again])
     assert (tmp_path / "runs").read_text() == "xx" and record.read_bytes() == before
     assert (tmp_path / "out.ipynb").read_bytes() == finished  # told before anything starts
     capfd.readouterr()
     (tmp_path / "mine.csv").write_text("b")
-    execute.main([*given, '{"variant": "the-other"}'])  # a unit of its own
+    execute.main([*argv, '{"variant": "the-other"}'])  # a unit of its own
     assert record.with_name("mine.tiny.s0.the-other.json").is_file() and record.read_bytes() == before
-    execute.main(given)
+    execute.main(argv)
     assert "of another ./mine.csv: computed anew" in capfd.readouterr().out
     assert record.read_bytes() != before
 

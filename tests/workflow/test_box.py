@@ -40,9 +40,9 @@ def test_a_command_ends_by_itself_or_when_the_time_is_over():
     ],
 )
 def test_what_ends_in_the_box_is_first_and_what_would_be_cut_waits(estimates, ends, later, waiting):
-    found = box.choose(estimates, 610)
-    assert [sorted(units) for units in found] == [sorted(ends), sorted(later), sorted(waiting)]
-    assert found[0] == list(ends)
+    groups = box.choose(estimates, 610)
+    assert [sorted(units) for units in groups] == [sorted(ends), sorted(later), sorted(waiting)]
+    assert groups[0] == list(ends)
 
 
 def test_the_units_that_wait_are_counted_with_the_shortest():
@@ -52,8 +52,8 @@ def test_the_units_that_wait_are_counted_with_the_shortest():
         "after 20 minutes by the plan."
     )
     assert box.said(estimates, [], ["a", "b", "c"], 90) == ""
-    told = "^MINUTES=10 is too short for any of the 2 units left: .* give MINU"
-    refused(told, box.said, estimates, ["a", "b"], [], 10)
+    message = "^MINUTES=10 is too short for any of the 2 units left: .* give MINU"
+    refused(message, box.said, estimates, ["a", "b"], [], 10)
 
 
 def row(paper, seconds, task="sst2", model="name", kind="CPU", **volatile):
@@ -73,15 +73,15 @@ def row(paper, seconds, task="sst2", model="name", kind="CPU", **volatile):
     ],
 )
 def test_a_unit_goes_on_after_its_longest_training(paper, volatile, piece):
-    entry, given = grid.Paper(papers.card(paper), "", "", {}), {"task": "sst2", "model": "org/name"}
+    entry, unit = grid.Paper(papers.card(paper), "", "", {}), {"task": "sst2", "model": "org/name"}
     computed = pd.DataFrame([row(paper, 7200, **volatile)])
-    assert plan.unit_seconds(given, entry, "quick", "CPU", computed) == (7200, piece)
-    assert plan.unit_seconds(given | {"model": "org/other"}, entry, "quick", "CPU", computed) is None
-    assert plan.unit_seconds(given, entry, "small", "CPU", computed) is None
+    assert plan.unit_seconds(unit, entry, "quick", "CPU", computed) == (7200, piece)
+    assert plan.unit_seconds(unit | {"model": "org/other"}, entry, "quick", "CPU", computed) is None
+    assert plan.unit_seconds(unit, entry, "small", "CPU", computed) is None
     if paper == "noiser":  # a tiny model is trained on the spot
         computed = pd.DataFrame([row(paper, 7200, "world_facts", "tiny-llama")])
-        given = {"task": "world_facts", "model": "tiny-llama"}
-        assert plan.unit_seconds(given, entry, "quick", "CPU", computed) == (7200, 7200)
+        unit = {"task": "world_facts", "model": "tiny-llama"}
+        assert plan.unit_seconds(unit, entry, "quick", "CPU", computed) == (7200, 7200)
 
 
 def test_snakemake_is_asked_for_what_the_box_holds(tmp_path, monkeypatch, capsys):
@@ -101,8 +101,8 @@ def test_snakemake_is_asked_for_what_the_box_holds(tmp_path, monkeypatch, capsys
     monkeypatch.setattr(plan, "device_kind", lambda paths: "CPU")
     words = ["snakemake", "--cores", "2", "--config", "scale=quick", "papers="]
     assert box.narrowed(words, 2) == ["snakemake", unit("sentiment.name.s1"), *words[1:]]
-    told = "1 of 2 units left are not started in 2 minutes: each would be cut with nothing kept, the shortest"
-    assert capsys.readouterr().out == f"{told} after 60 minutes by the plan.\n"
+    line = "1 of 2 units left are not started in 2 minutes: each would be cut with nothing kept, the shortest"
+    assert capsys.readouterr().out == f"{line} after 60 minutes by the plan.\n"
     assert box.narrowed(words, 90) == words  # all of them, and the report
     state[unit("sentiment.name.s1")] = ("ok", False)
     refused("^MINUTES=2 is too short for any of the 1 units left: each would be", box.narrowed, words, 2)

@@ -148,9 +148,9 @@ def test_vectors_are_kept_as_they_are(row, name):
 @pytest.mark.parametrize("name", [name for name, row in SOURCES.items() if row.rows])
 def test_the_digests_of_the_table_are_those_of_the_real_rows(name):
     source = SOURCES[name]
-    known = {split: of for split, of in source.rows.items() if of[1]}
-    assert known
-    packages.check_rows(replace(source, rows=known), packages.home(source, REAL))
+    splits = {split: of for split, of in source.rows.items() if of[1]}
+    assert splits
+    packages.check_rows(replace(source, rows=splits), packages.home(source, REAL))
 
 
 def shorten(path):
@@ -182,12 +182,12 @@ BAD = [  # what becomes of a row and its file, what is told
 ]
 
 
-@pytest.mark.parametrize(("spoil", "told"), BAD)
-def test_a_source_that_answers_otherwise_is_one_line_and_leaves_nothing(row, spoil, told):
+@pytest.mark.parametrize(("spoil", "message"), BAD)
+def test_a_source_that_answers_otherwise_is_one_line_and_leaves_nothing(row, spoil, message):
     source, path, folder = row("babi_1")
     spoiled = spoil(source, path)
     row = spoiled if isinstance(spoiled, Source) else source
-    line = refused(told, packages.get, row, folder, error=(ValueError, OSError))
+    line = refused(message, packages.get, row, folder, error=(ValueError, OSError))
     assert "'babi_1'" in line and not any(folder.iterdir())
 
 
@@ -210,7 +210,7 @@ def test_each_address_may_be_cut_or_answer_with_another_file(row, name, number, 
         frame = pd.read_parquet(made / f"{split}.parquet").rename(columns=names)
         rows[split] = (len(frame), digest and hash_rows(frame))
     digests = zip(tiny.links.items(), SOURCES[name].links.values(), strict=True)
-    source = replace(tiny, rows=rows, links={link: fixed and own for (link, own), fixed in digests})
+    source = replace(tiny, rows=rows, links={link: fixed and sha for (link, sha), fixed in digests})
     shutil.rmtree(folder)
     folder.mkdir()
     path = Path(unquote(urlsplit(list(source.links)[number]).path))

@@ -21,10 +21,10 @@ COMMITTED = pd.DataFrame(
 
 def test_cells_with_the_same_names_stand_beside_each_other():
     rerun = COMMITTED.assign(fraction=[0.52, 0.73, 0.41])[::-1].reset_index(drop=True)
-    found = compare.cells("saloss", "flips", rerun, COMMITTED).set_index("cell")
-    own = found.loc["sst, MiniLM, attention"]
-    assert (own.quantity, own.rerun, own.committed, own.inside) == ("fraction", 0.52, 0.5, "yes")
-    assert found.inside.tolist() == ["", "no", "yes"] and len(found) == 3
+    cells = compare.cells("saloss", "flips", rerun, COMMITTED).set_index("cell")
+    row = cells.loc["sst, MiniLM, attention"]
+    assert (row.quantity, row.rerun, row.committed, row.inside) == ("fraction", 0.52, 0.5, "yes")
+    assert cells.inside.tolist() == ["", "no", "yes"] and len(cells) == 3
     assert compare.cells("saloss", "flips", rerun[:0], COMMITTED).empty
 
 
@@ -48,8 +48,8 @@ def test_committed_numbers_lie_within_their_own_intervals_and_are_told_apart(pat
     table = pd.read_csv(path)
     rows = compare.cells(path.parts[2], path.stem, table, table)
     assert set(rows.inside) <= {"yes", ""} and not rows.duplicated(["cell", "quantity"]).any()
-    for quantity, own in rows.groupby("quantity"):  # no row falls out
-        assert len(own) == table[quantity].notna().sum()
+    for quantity, part in rows.groupby("quantity"):  # no row falls out
+        assert len(part) == table[quantity].notna().sum()
 
 
 def test_cells_that_a_paper_prints_stand_beside_the_published_ones():
@@ -74,9 +74,9 @@ def test_cells_within_intervals_are_counted_by_table():
 
 
 def test_another_model_is_compared_and_said(capsys):
-    found = compare.cells("saloss", "flips", COMMITTED.assign(model="bert-base-uncased"), COMMITTED)
+    cells = compare.cells("saloss", "flips", COMMITTED.assign(model="bert-base-uncased"), COMMITTED)
     assert "another model (bert-base-uncased, not MiniLM)" in capsys.readouterr().out
-    assert found.cell.tolist() == ["sst, attention", "sst, random", "ag_news, attention"]
+    assert cells.cell.tolist() == ["sst, attention", "sst, random", "ag_news, attention"]
 
 
 @pytest.fixture
@@ -95,26 +95,26 @@ def save(folder, seed=0, **more):
 
 
 def test_parameters_that_differ_are_named_and_so_is_the_nearest_record(project):
-    own = save(project / "mine", epochs=3)
-    assert compare.parameters(own) == ["sst.bert.s0: nothing of saloss is committed to compare it with"]
+    path = save(project / "mine", epochs=3)
+    assert compare.parameters(path) == ["sst.bert.s0: nothing of saloss is committed to compare it with"]
     committed = project / "results/small/saloss"
     save(committed, epochs=3)
-    assert compare.parameters(own) == ["sst.bert.s0: the parameters of the committed record"]
+    assert compare.parameters(path) == ["sst.bert.s0: the parameters of the committed record"]
     assert compare.parameters(save(project / "other", epochs=4)) == ["sst.bert.s0: epochs=3, not 4"]
-    (told,) = compare.parameters(save(project / "mine", seed=7, epochs=3))
-    assert told == "sst.bert.s7: not committed; nearest: sst.bert.s0 (seed=0, not 7)"
+    (line,) = compare.parameters(save(project / "mine", seed=7, epochs=3))
+    assert line == "sst.bert.s7: not committed; nearest: sst.bert.s0 (seed=0, not 7)"
 
 
 def test_a_run_is_never_compared_with_itself(project):
-    own = save(project / "results/one-gpu/saloss", epochs=3)
+    path = save(project / "results/one-gpu/saloss", epochs=3)
     (project / "results/one-gpu/saloss/tables").mkdir()
-    assert compare.beside("saloss", "one-gpu", [own]) is None
-    assert compare.parameters(own) == ["sst.bert.s0: nothing of saloss is committed to compare it with"]
+    assert compare.beside("saloss", "one-gpu", [path]) is None
+    assert compare.parameters(path) == ["sst.bert.s0: nothing of saloss is committed to compare it with"]
     committed = save(project / "results/small/saloss")
     (tables := project / "results/small/saloss/tables").mkdir()
-    assert compare.beside("saloss", "one-gpu", [own]) == compare.beside("saloss", "small", [own]) == tables
+    assert compare.beside("saloss", "one-gpu", [path]) == compare.beside("saloss", "small", [path]) == tables
     assert compare.beside("saloss", "small", [committed]) is None
-    assert compare.parameters(own) == ["sst.bert.s0: epochs=unknown, not 3"]
+    assert compare.parameters(path) == ["sst.bert.s0: epochs=unknown, not 3"]
 
 
 def test_a_folder_without_records_is_refused(tmp_path):

@@ -91,8 +91,8 @@ def test_a_damaged_gguf_file_is_told_and_leaves_nothing(tmp_path, gguf_file):
     whole = gguf_file[0].read_bytes()
     for content in (whole[: len(whole) // 2], b"no GGUF" * 9):
         (tmp_path / "cut.gguf").write_bytes(content)
-        told = r"cut.gguf is damaged \(.*\): fetch it again"
-        refused(told, convert.convert, tmp_path / "cut.gguf", tmp_path / "out")
+        message = r"cut.gguf is damaged \(.*\): fetch it again"
+        refused(message, convert.convert, tmp_path / "cut.gguf", tmp_path / "out")
         assert not (tmp_path / "out").exists()
 
 
@@ -160,8 +160,8 @@ def test_what_is_missing_or_in_the_way_is_told_before_anything_is_fetched(tmp_pa
 
 
 def test_local_judges_are_fetched_like_models():
-    def unit(**given):
-        return {"task": "world_facts", "model": "tiny-llama"} | given
+    def unit(**changes):
+        return {"task": "world_facts", "model": "tiny-llama"} | changes
 
     card = papers.card("noiser")
     units = {"a": unit(judge="org/lm"), "b": unit(judge=""), "c": unit(judge="api:far"), "d": unit()}

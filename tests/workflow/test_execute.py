@@ -53,14 +53,14 @@ def test_a_kernel_that_is_killed_starts_again_with_half_the_budget(tmp_path):
 
 def test_only_errors_that_faithlib_words_itself_are_told_without_a_traceback():
     cell = "Cell In[2], line 1\n----> 1 run()\n\n"
-    own = cell + "File ~/project/faithlib/tasks/loading.py:82, in load(name)\n---> 82 raise ValueError('x')\n"
-    deeper = own + "\nFile ~/lib/python3.11/site-packages/numpy/core.py:3, in f()\n----> 3 raise ValueError\n"
-    assert execute.says_it_all("ValueError", own)
-    assert execute.says_it_all("ValueError", own.replace("/tasks/loading", "/results"))
-    blanks = own.replace("~/project/faithlib/tasks/loading", "/tmp/pfad mit ü/replication/results")
+    log = cell + "File ~/project/faithlib/tasks/loading.py:82, in load(name)\n---> 82 raise ValueError('x')\n"
+    deeper = log + "\nFile ~/lib/python3.11/site-packages/numpy/core.py:3, in f()\n----> 3 raise ValueError\n"
+    assert execute.says_it_all("ValueError", log)
+    assert execute.says_it_all("ValueError", log.replace("/tasks/loading", "/results"))
+    blanks = log.replace("~/project/faithlib/tasks/loading", "/tmp/pfad mit ü/replication/results")
     assert execute.says_it_all("ValueError", blanks)
     assert not execute.says_it_all("ValueError", blanks.replace("replication/", "elsewhere/"))
-    assert execute.says_it_all("JudgeError", own.replace("/tasks/loading", "/papers/noiser/experiment"))
-    assert not execute.says_it_all("KeyError", own)  # a bug, wherever it is
+    assert execute.says_it_all("JudgeError", log.replace("/tasks/loading", "/papers/noiser/experiment"))
+    assert not execute.says_it_all("KeyError", log)  # a bug, wherever it is
     assert not execute.says_it_all("ValueError", deeper)  # something else's words
     assert not execute.says_it_all("ValueError", cell)  # the notebook's own code

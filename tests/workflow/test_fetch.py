@@ -18,12 +18,12 @@ def hub(monkeypatch):
     """A hub of 60 rows a split, labels in turn; what was asked of it."""
     asked = []
 
-    def download(found, split):
-        task = next(t for t in TASKS.values() if t.hub is found)
+    def download(source, split):
+        task = next(t for t in TASKS.values() if t.hub is source)
         asked.append((task.name, split))
-        of = {ours: [f"{split} {ours} number {i} of these six" for i in range(60)] for ours in found.columns}
+        of = {ours: [f"{split} {ours} number {i} of these six" for i in range(60)] for ours in source.columns}
         of["label"] = [i % len(task.labels) for i in range(60)]
-        return datasets.Dataset.from_dict({theirs: of[ours] for ours, theirs in found.columns.items()})
+        return datasets.Dataset.from_dict({theirs: of[ours] for ours, theirs in source.columns.items()})
 
     monkeypatch.setattr(sources, "_download", download)
     return asked
@@ -75,8 +75,8 @@ def test_all_is_fetched_but_what_cannot_be_and_that_is_named(tmp_path, monkeypat
         fetch.main(["scale=quick", "data_dir=mirror", "model_dir=models"])
     _, count, mimic, name = str(error.value).splitlines()
     assert count == "2 of 4 are missing:"
-    told = "task 'mimic_anemia' needs credentials and is never downloaded: give data_dir"
-    assert mimic.startswith(f"mimic_anemia (fmm): {told}")
+    message = "task 'mimic_anemia' needs credentials and is never downloaded: give data_dir"
+    assert mimic.startswith(f"mimic_anemia (fmm): {message}")
     assert name.startswith("org/other: model 'org/other' has no safetensors on the hub, and pickles are")
     assert "sst2 (fmm): fetched, 120 rows" in capsys.readouterr().out
     assert (tmp_path / "mirror/sst2/train.parquet").is_file()

@@ -20,16 +20,16 @@ from replication import papers
 def test_units_are_named_and_expanded(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config(tmp_path, GOOD)
-    scale, found, paths = grid.read({"data_dir": ".", "model_dir": None, "papers": "attributions"})
+    scale, plans, paths = grid.read({"data_dir": ".", "model_dir": None, "papers": "attributions"})
     assert (scale, paths) == ("quick", {"data_dir": "."})
-    assert list(found["attributions"].units) == ["sentiment.name.s0", "sentiment.name.s1", "topics.name.s2"]
-    assert found["attributions"].units["topics.name.s2"] == {
+    assert list(plans["attributions"].units) == ["sentiment.name.s0", "sentiment.name.s1", "topics.name.s2"]
+    assert plans["attributions"].units["topics.name.s2"] == {
         "task": "topics", "model": "org/name", "seed": 2, "rate": 0.25, "scale": "quick"
     }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("options", "old", "new", "told"),
+    ("options", "old", "new", "message"),
     [
         ({"scale": "smal"}, "", "", "scale=smal: unknown scale; choose one of quick"),
         ({"sale": "small"}, "", "", "unknown key 'sale'; allowed are scale, papers, data_dir"),
@@ -47,17 +47,17 @@ def test_units_are_named_and_expanded(tmp_path, monkeypatch):
         ({}, "task: topics", "task: topic", "topic.name.s2: task 'topic' is unknown: did you mean 'topics'?"),
     ],
 )
-def test_config_mistakes_are_one_line(tmp_path, monkeypatch, options, old, new, told):
+def test_config_mistakes_are_one_line(tmp_path, monkeypatch, options, old, new, message):
     monkeypatch.chdir(tmp_path)
     config(tmp_path, GOOD.replace(old, new))
-    tells([told], grid.read, options, error=(ValueError, FileNotFoundError))
+    tells([message], grid.read, options, error=(ValueError, FileNotFoundError))
 
 
 UNIT = {"task": "imdb", "model": "roberta", "measures": ["beam"], "max_length": 0}
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("unit", "message"),
     [
         (UNIT | {"max_length": 256}, "beam takes T² passes"),
         ({"task": "multirc", "attributions": ["lime", "beam"]}, "beam takes T² passes"),
@@ -71,10 +71,10 @@ UNIT = {"task": "imdb", "model": "roberta", "measures": ["beam"], "max_length": 
         ({"model": "bilstm", "vectors": "glove.txt"}, ""),
     ],
 )
-def test_combinations_that_cannot_be_run(given, told):
-    if not told:
-        return units.conform(given, units.UNIT)
-    tells([told], units.conform, given, units.UNIT)
+def test_combinations_that_cannot_be_run(unit, message):
+    if not message:
+        return units.conform(unit, units.UNIT)
+    tells([message], units.conform, unit, units.UNIT)
 
 
 def test_the_schema_is_one_and_names_no_task_that_is_not_there():
@@ -123,17 +123,17 @@ def only(place, function, folder):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("papers: &all\n  attributions: *all\n", "papers: attributions: unknown key 'attributions'"),
         ("papers:\n  attributions:\n    units: &rows [*rows]\n", r"0 = \[\[\.\.\.\]\] must be a mapping"),
         ("include: quick.yaml\npapers: {}\n", "unknown key 'include'; allowed are version, scale, asks, pap"),
     ],
 )
-def test_a_config_that_includes_itself_is_one_line(tmp_path, monkeypatch, text, told):
+def test_a_config_that_includes_itself_is_one_line(tmp_path, monkeypatch, text, message):
     monkeypatch.chdir(tmp_path)
     config(tmp_path, f"version: 2\nscale: quick\n{text}")
-    refused(told, grid.read, {})
+    refused(message, grid.read, {})
 
 
 def test_a_type_of_any_kind_has_a_word(tmp_path, monkeypatch):
@@ -165,14 +165,14 @@ def test_a_dtype_that_the_processor_imitates_is_told_before_anything_starts(has,
     monkeypatch.setattr("faithlib.models.precision.has_instructions", lambda dtype, device: has)
     units = {name: {"dtype": name, "scale": "small"} for name in ("bfloat16", "float32")}
     grid.demand("auto", {"fmm": grid.Paper(papers.card("fmm"), "", "", units)})
-    told = capsys.readouterr().out
-    assert told.startswith(said) and bool(told) != has
+    out = capsys.readouterr().out
+    assert out.startswith(said) and bool(out) != has
 
 
 @pytest.mark.parametrize("scale", ["small", "paper"])
 def test_outputs_of_recursive_roar_for_babi(scale):
-    _, found, _ = grid.read_all({"scale": scale, "data_dir": ".", "model_dir": "."})
-    units = [u for u in found["recursive_roar"].units.values() if u["task"].startswith("babi")]
+    _, entries, _ = grid.read_all({"scale": scale, "data_dir": ".", "model_dir": "."})
+    units = [u for u in entries["recursive_roar"].units.values() if u["task"].startswith("babi")]
     outputs = {(u.get("variant"), len(TASKS[u["task"]].labels) + u.get("unused_classes", 0)) for u in units}
     assert outputs == {(None, 36), ("6-outputs", 6)}  # the release has 36
 
@@ -182,8 +182,8 @@ def test_a_table_that_no_report_writes_is_told(tmp_path, monkeypatch):
     config(tmp_path, GOOD)
     card = replace(papers.card("attributions"), tables=("evidence", "evidense"))
     monkeypatch.setattr(papers, "card", lambda name: card)
-    told = "writes no table 'evidense': save it, or take it out of the card"
-    refused(told, grid.read, {"papers": "attributions"})
+    message = "writes no table 'evidense': save it, or take it out of the card"
+    refused(message, grid.read, {"papers": "attributions"})
 
 
 def test_any_slug_is_a_scale_and_says_what_its_units_ask_for(tmp_path, monkeypatch):
@@ -192,8 +192,8 @@ def test_any_slug_is_a_scale_and_says_what_its_units_ask_for(tmp_path, monkeypat
     text = GOOD.replace("scale: quick", "scale: my-own")
     asking = text.replace("papers:", "asks: {memory: 99, gpu: true}\npapers:")
     (tmp_path / "config/my-own.yaml").write_text(asking)
-    scale, found, _ = grid.read({"scale": "my-own"})
-    entry = found["attributions"]
+    scale, entries, _ = grid.read({"scale": "my-own"})
+    entry = entries["attributions"]
     assert scale == "my-own" and (entry.memory, entry.minutes, entry.gpu) == (99, grid.ASKED["minutes"], True)
     (tmp_path / "config/My scale.yaml").write_text(text)
     refused("scale='My scale' is no slug: give small letters", grid.read, {"scale": "My scale"})

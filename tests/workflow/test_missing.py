@@ -51,9 +51,9 @@ CASES = [  # paper, a unit's parameters, what it lacks and how to get it
 
 @pytest.mark.parametrize(("paper", "parameters", "expected"), CASES)
 def test_what_a_unit_lacks_has_the_line_that_gets_it(paper, parameters, expected):
-    found = lacks(paper, **parameters)
-    assert [lack.what for lack in found] == [what for what, _ in expected]
-    assert all(lack.fix.startswith(fix) for lack, (_, fix) in zip(found, expected, strict=True))
+    gaps = lacks(paper, **parameters)
+    assert [lack.what for lack in gaps] == [what for what, _ in expected]
+    assert all(lack.fix.startswith(fix) for lack, (_, fix) in zip(gaps, expected, strict=True))
 
 
 def test_what_is_at_hand_is_not_asked_for(tmp_path, monkeypatch):
@@ -64,22 +64,22 @@ def test_what_is_at_hand_is_not_asked_for(tmp_path, monkeypatch):
     fmm = papers.card("fmm")
     assert not missing.lacks(fmm, {"task": "sst2", "model": HUB}, FETCH, model_dir="models")
     assert not lacks("noiser", **FACTS | {"model": "tiny-llama", "judge": "api:judge"})
-    found = missing.lacks(fmm, {"task": "sst2", "model": "tiny-bert"}, FETCH, data_dir="models")
-    assert found == [("sst2", f"{FETCH} DATA=models")]  # a folder is asked alone, not the cache
+    gaps = missing.lacks(fmm, {"task": "sst2", "model": "tiny-bert"}, FETCH, data_dir="models")
+    assert gaps == [("sst2", f"{FETCH} DATA=models")]  # a folder is asked alone, not the cache
     config = str(tmp_path / "models/bert-base-uncased/config.json")
     monkeypatch.setattr(missing, "try_to_load_from_cache", lambda *_: config)
     assert not lacks("fmm", task="sentiment", model=HUB)
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "tips"),
     [
         (None, []),
         (GatedRepoError, ["agree to its terms"]),
         (RepositoryNotFoundError, ["a name that the hub has"]),
     ],
 )
-def test_a_hub_that_answers_is_asked_for_access(monkeypatch, error, told):
+def test_a_hub_that_answers_is_asked_for_access(monkeypatch, error, tips):
     def auth_check(name):
         if error:
             raise error("no", response=SimpleNamespace(headers={}, request=None))
@@ -88,8 +88,8 @@ def test_a_hub_that_answers_is_asked_for_access(monkeypatch, error, told):
     monkeypatch.setattr(missing, "get_token", lambda: "key")
     monkeypatch.setattr(missing, "auth_check", auth_check)
     missing.lacks_access.cache_clear()
-    found = lacks("noiser", task="wikibio", tokens=10, model=GATED, judge="")
-    assert [lack.fix.startswith(start) for lack, start in zip(found, told, strict=True)] == [True] * len(told)
+    gaps = lacks("noiser", task="wikibio", tokens=10, model=GATED, judge="")
+    assert [lack.fix.startswith(start) for lack, start in zip(gaps, tips, strict=True)] == [True] * len(tips)
     missing.lacks_access.cache_clear()
 
 
@@ -101,9 +101,9 @@ def test_the_screen_counts_units_by_what_they_wait_for_and_leaves_out_what_is_do
     record.parent.mkdir(parents=True)
     record.write_text(json.dumps({"params": {"task": "sst2", "model": HUB, "seed": 1}}))
     entries = {"fmm": grid.Paper(papers.card("fmm"), "", "", units)}
-    found = missing.find(entries, "mine", {})
-    assert list(found["fmm"]) == ["sst2.tiny-bert.s0", "sst2.tiny-bert.s1", "sst2.bert.s0"]
-    assert missing.screen(found, 4).splitlines() == [
+    waiting = missing.find(entries, "mine", {})
+    assert list(waiting["fmm"]) == ["sst2.tiny-bert.s0", "sst2.tiny-bert.s1", "sst2.bert.s0"]
+    assert missing.screen(waiting, 4).splitlines() == [
         "3 of 4 units cannot run here and are left out. They wait for:",
         "   3 units: make fetch SCALE=mine DATA=<folder> (sst2)",
         f"   1 units: make fetch SCALE=mine MODELS=<folder> ({HUB})",

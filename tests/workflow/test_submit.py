@@ -70,9 +70,9 @@ def test_a_queue_that_holds_the_grid_and_a_machine_without_slurm_are_one_line(pr
 @pytest.mark.slow
 def test_every_unit_runs_once_and_the_reports_last(project):
     records = project / "results/quick/attributions"
-    code, told = submit(project, "--", "--partition=debug")
-    assert code == 0, told
-    assert "attributions: job 0, 3 units" in told and "reports: job 1, once all have ended well" in told
+    code, out = submit(project, "--", "--partition=debug")
+    assert code == 0, out
+    assert "attributions: job 0, 3 units" in out and "reports: job 1, once all have ended well" in out
     assert len(list(records.glob("*.json"))) == 3 and (records / "claims.csv").is_file()
     array, reports = json.loads((project / "jobs.json").read_text())
     assert (array["--array"], array["--mem"], array["--time"]) == ("0-2", "8192M", "360")
@@ -83,8 +83,8 @@ def test_every_unit_runs_once_and_the_reports_last(project):
     kept = {p: p.read_bytes() for p in records.glob("*.json") if p != path}
     path.unlink()
     notebook = project / "notebooks/attributions/experiment.ipynb"
-    code, told = submit(project)
-    assert code == 0 and "attributions: job 2, 1 units" in told and path.is_file()
+    code, out = submit(project)
+    assert code == 0 and "attributions: job 2, 1 units" in out and path.is_file()
     assert all(p.read_bytes() == content for p, content in kept.items()) and notebook.is_file()
 
 
@@ -95,5 +95,5 @@ def test_a_unit_that_fails_holds_the_reports_and_alone_is_submitted_again(projec
     assert submit(project)[0] == 0
     records = project / "results/quick/attributions"
     assert len(list(records.glob("*.json"))) == 2 and not (records / "claims.csv").exists()
-    code, told = submit(project)
-    assert "attributions: job 2, 1 units" in told and not (records / "claims.csv").exists()
+    code, out = submit(project)
+    assert "attributions: job 2, 1 units" in out and not (records / "claims.csv").exists()

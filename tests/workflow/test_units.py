@@ -43,10 +43,10 @@ def refused(folder):
     """The one line with which a config is refused."""
     with pytest.raises((ValueError, OSError)) as error:
         grid.read({}, folder)
-    *screen, told = str(error.value).splitlines()
+    *screen, line = str(error.value).splitlines()
     assert screen in ([], ["1 of 1 units cannot run here and are left out. They wait for:"])
-    assert len(told) < 1200, told
-    return told
+    assert len(line) < 1200, line
+    return line
 
 
 def write(folder, paper, unit):
@@ -82,11 +82,11 @@ def test_the_units_that_are_made_odd_are_good(paper, tmp_path):
     assert len(grid.read({}, tmp_path)[1][paper].units) == 1
 
 
-@pytest.mark.parametrize(("text", "told"), TEXTS)
-def test_an_odd_file_is_refused_in_one_line(text, told, tmp_path):
+@pytest.mark.parametrize(("text", "message"), TEXTS)
+def test_an_odd_file_is_refused_in_one_line(text, message, tmp_path):
     (tmp_path / "quick.yaml").write_text(text)
     line = refused(tmp_path)
-    assert told in line and "quick.yaml" in line
+    assert message in line and "quick.yaml" in line
 
 
 def test_a_file_that_is_not_utf8_is_refused_in_one_line(tmp_path):

@@ -72,19 +72,19 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
-def found():
+def committed():
     git("add", "results", *(["figures"] if Path("figures").exists() else []))
     return verify.by_paper(verify.committed())
 
 
 def test_records_that_no_table_has_yet_are_whole_or_not(project):
     waits = ("results/quick/toy", "its records, which no committed table has yet")
-    assert verify.verify("quick", "toy", found()) == ([], [waits])
+    assert verify.verify("quick", "toy", committed()) == ([], [waits])
 
 
 def test_what_is_whole_passes_and_what_is_not_is_named(project):
     exec(PLACES + REPORT)  # as the report's notebook did when it was committed
-    whole = found()
+    whole = committed()
     assert [len(part) for part in whole["quick", "toy"]] == [4, 3]
     TABLE.write_text(TABLE.read_text().replace("0.175", "0.176"))
     Path("figures/quick/toy/line.png").unlink()
@@ -117,7 +117,7 @@ def changed(path, change):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda r: r["provenance"].update(code="0" * 64), "the record says 000000000000"),
         (
@@ -128,10 +128,10 @@ def changed(path, change):
         (lambda r: r["provenance"].pop("data"), "its provenance has no 'data'"),
     ],
 )
-def test_a_record_that_does_not_lead_back_is_named_and_nothing_is_drawn(project, change, told):
+def test_a_record_that_does_not_lead_back_is_named_and_nothing_is_drawn(project, change, message):
     changed(project / "results/quick/toy/sentiment.tiny.s1.json", change)
-    wrong, unchecked = verify.verify("quick", "toy", found())
-    assert len(wrong) == 2 and told in wrong[0] and "is not drawn anew" in wrong[1] and not unchecked
+    wrong, unchecked = verify.verify("quick", "toy", committed())
+    assert len(wrong) == 2 and message in wrong[0] and "is not drawn anew" in wrong[1] and not unchecked
 
 
 def test_what_cannot_be_checked_is_said(project):
@@ -166,8 +166,8 @@ def test_a_published_table_and_an_archived_record_that_were_edited_are_named(pro
     sums.write_text(f"{store.file_digest(path)}  {path}\n")
     assert check() == []
     Path(path).write_text("dataset,value\nsst,0.6\n")
-    (told,) = check()
-    assert told.startswith(f"{path}: is not what {sums} lists")
+    (line,) = check()
+    assert line.startswith(f"{path}: is not what {sums} lists")
 
 
 def test_the_published_tables_are_those_that_were_checked(monkeypatch):
@@ -193,8 +193,8 @@ def test_a_card_and_the_readme_say_what_the_claims_say(tmp_path, monkeypatch):
     assert verify.unwritten() == []
     for path in (card, readme):
         path.write_text(path.read_text().replace("🟩", "🟥"))
-        (told,) = verify.unwritten()
-        assert told.startswith(f"{path}: its verdicts are not those of claims.csv")
+        (line,) = verify.unwritten()
+        assert line.startswith(f"{path}: its verdicts are not those of claims.csv")
         path.write_text(path.read_text().replace("🟥", "🟩"))
 
 
@@ -212,19 +212,19 @@ def test_what_was_saved_in_a_report_is_what_its_records_give(project):
     report = Path("notebooks/toy/report.ipynb")
     notebook(report, PLACES, REPORT, "print('mean', table.value.mean())\ntable")
     verify.execute.run(str(report), str(report), {})  # its outputs are saved
-    drawn, whole = shutil.copy(report, "drawn.ipynb"), found()
-    ((scale, paper, told),) = verify.each(whole, "")  # by another process
-    assert (scale, paper, told) == ("quick", "toy", ([], []))
+    drawn, whole = shutil.copy(report, "drawn.ipynb"), committed()
+    ((scale, paper, result),) = verify.each(whole, "")  # by another process
+    assert (scale, paper, result) == ("quick", "toy", ([], []))
     book = json.loads(report.read_text())
     book["cells"][-1]["outputs"][0]["text"] = "mean 0.5"
     report.write_text(json.dumps(book))
-    told = ["notebooks/toy/report.ipynb: the saved output of code cell 3 is not what the records give"]
-    assert verify.unlike(report, drawn, "quick", project) == (told, [])
+    wrong = ["notebooks/toy/report.ipynb: the saved output of code cell 3 is not what the records give"]
+    assert verify.unlike(report, drawn, "quick", project) == (wrong, [])
     injected = {"source": 'scale = "small"', "outputs": [], "metadata": {"tags": ["injected-parameters"]}}
     book["cells"].insert(1, {**injected, "id": "injected", "cell_type": "code", "execution_count": 1})
     report.write_text(json.dumps(book))
-    told = [(report, "its saved outputs, which are of the small scale")]
-    assert verify.unlike(report, drawn, "quick", project) == ([], told)
+    unchecked = [(report, "its saved outputs, which are of the small scale")]
+    assert verify.unlike(report, drawn, "quick", project) == ([], unchecked)
 
 
 def altered(text, random):
@@ -250,7 +250,7 @@ def test_fifty_changed_characters_are_noticed(project, monkeypatch, tmp_path_fac
     old = Path("results/quick/toy/sentiment.tiny.s0.json")  # one of format 1
     record = json.loads(old.read_text())
     old.write_text(store.as_text({k: v for k, v in record.items() if "sha256" not in k and k != "format"}))
-    whole = found()
+    whole = committed()
     drawn = tmp_path_factory.mktemp("drawn")
     verify.redraw("quick", "toy", whole["quick", "toy"][0], drawn)
 
@@ -261,9 +261,9 @@ def test_fifty_changed_characters_are_noticed(project, monkeypatch, tmp_path_fac
     monkeypatch.setattr(verify, "redraw", copy)
     verify.edited.cache_clear()
     assert verify.verify("quick", "toy", whole) == ([], [])
-    records, shown = whole["quick", "toy"]
-    assert {path.suffix for path in shown} == {".csv", ".png"} and len(records) == 4
-    paths = [*records, *shown, report]
+    records, outputs = whole["quick", "toy"]
+    assert {path.suffix for path in outputs} == {".csv", ".png"} and len(records) == 4
+    paths = [*records, *outputs, report]
     for number in range(50):
         path = paths[number % len(paths)]
         before = path.read_bytes()
