@@ -33,7 +33,7 @@ class Held(partial):
         return self.func()
 
 
-def told(sender, *arguments, **more):
+def save_all(sender, *arguments, **more):
     """As `unit`; sends what an OSError says."""
     try:
         unit(*arguments, **more)

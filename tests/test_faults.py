@@ -99,7 +99,7 @@ def test_a_unit_that_is_killed_ends_as_if_it_had_not_been(processes, undisturbed
 @pytest.mark.slow
 def test_a_full_disk_is_told_in_a_line_and_leaves_nothing_half(processes, undisturbed, tmp_path):
     receiver, sender = processes.Pipe()
-    process = processes.Process(target=breaking.told, args=(sender, tmp_path), kwargs={"largest": 2000})
+    process = processes.Process(target=breaking.save_all, args=(sender, tmp_path), kwargs={"largest": 2000})
     process.start()
     sender.close()  # or a unit that dies would be waited for
     line = receiver.recv()
