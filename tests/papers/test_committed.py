@@ -50,7 +50,7 @@ def test_no_text_of_a_real_data_set_is_committed(records):
 
 def test_variants_of_a_model_ran_on_one_device():
     tables = sorted((results.project_root() / "results").glob("*/*/tables/seeds.csv"))
-    for table in tables:  # what a report compares as pairs, such as FMM's strategies, may stand in two variants
+    for table in tables:  # a report pairs models of two variants, such as FMM's strategies
         places = pd.read_csv(table).groupby(["dataset", "model"])[["device", "torch"]].nunique()
         assert (places == 1).all(axis=None), table
     assert tables

@@ -22,11 +22,11 @@ class Elements(HTMLParser):
 
     def __init__(self, page):
         super().__init__()
-        self.found, self.scripts, self.open = [], [], False
+        self.tags, self.scripts, self.open = [], [], False
         self.feed(page)
 
     def handle_starttag(self, tag, attrs):
-        self.found.append((tag, dict(attrs)))
+        self.tags.append((tag, dict(attrs)))
         if tag == "script":
             self.scripts.append("")
             self.open = True
@@ -82,8 +82,8 @@ def test_texts_labels_and_notes_stay_text():
     nasty = study(model_name=NASTY, notes=[NASTY], label_names=(NASTY, "good"))
     for page in (explorer.page(nasty), explorer.page(study(), title=f"{NASTY} &")):
         elements = Elements(page)
-        assert [attrs.get("id", "") for tag, attrs in elements.found if tag == "script"] == ["data", ""]
-        assert page.count("</script>") == 2 and not {"b", "img"} & {tag for tag, _ in elements.found}
+        assert [attrs.get("id", "") for tag, attrs in elements.tags if tag == "script"] == ["data", ""]
+        assert page.count("</script>") == 2 and not {"b", "img"} & {tag for tag, _ in elements.tags}
         assert json.loads(elements.scripts[0])["texts"][1]["tokens"] == TOKENS[1]
         assert "&lt;/script&gt;" in page
 
@@ -100,8 +100,8 @@ def test_odd_characters_come_back(odd):
 
 def test_nothing_is_loaded_and_no_other_script_runs():
     elements = Elements(explorer.page(study()))
-    assert not [attrs for _, attrs in elements.found if {"src", "href", "action"} & set(attrs)]
-    policy = next(attrs["content"] for tag, attrs in elements.found if tag == "meta" and "content" in attrs
+    assert not [attrs for _, attrs in elements.tags if {"src", "href", "action"} & set(attrs)]
+    policy = next(attrs["content"] for tag, attrs in elements.tags if tag == "meta" and "content" in attrs
                   and attrs.get("http-equiv"))  # fmt: skip
     assert policy.startswith("default-src 'none'") and "script-src 'sha256-" in policy
     script = elements.scripts[1]
