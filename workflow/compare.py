@@ -125,11 +125,12 @@ def _aligned(rerun, committed, names):
     tables = []
     for table in (rerun, committed):
         texts = table[names].astype(object).fillna("").astype(str)
-        cell = [", ".join(filter(None, row)) for row in texts.itertuples(index=False)]
-        tables.append(table.assign(cell=cell).drop_duplicates("cell").set_index("cell"))
-    new, old = tables
-    same = new.index.intersection(old.index, sort=False)
-    return new.loc[same], old.loc[same]
+        table = table.assign(cell=[", ".join(filter(None, row)) for row in texts.itertuples(index=False)])
+        if again := list(table.cell[table.cell.duplicated()]):
+            print(f"{len(again)} rows have the name of an earlier one and are not compared: {again[0]}, …")
+        tables.append(table.drop_duplicates("cell").set_index("cell"))
+    same = tables[0].index.intersection(tables[1].index, sort=False)
+    return [table.loc[same] for table in tables]
 
 
 def _rows(paper, name, rows):

@@ -77,6 +77,10 @@ def test_another_model_is_compared_and_said(capsys):
     cells = compare.cells("saloss", "flips", COMMITTED.assign(model="bert-base-uncased"), COMMITTED)
     assert "another model (bert-base-uncased, not MiniLM)" in capsys.readouterr().out
     assert cells.cell.tolist() == ["sst, attention", "sst, random", "ag_news, attention"]
+    both = pd.concat([COMMITTED.assign(model=model) for model in ("bert", "roberta")])
+    assert len(compare.cells("saloss", "flips", both, COMMITTED)) == 3
+    line = "3 rows have the name of an earlier one and are not compared: sst, attention, …"
+    assert line in capsys.readouterr().out
 
 
 @pytest.fixture
