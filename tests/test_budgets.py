@@ -15,14 +15,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 BUDGETS = {
     "faithlib/*.py": 984,
-    "faithlib/attributions": 1_160,
+    "faithlib/attributions": 1_159,
     "faithlib/corpora": 438,
     "faithlib/engine": 368,
     "faithlib/metrics": 1_530,
     "faithlib/models": 1_488,
-    "faithlib/report": 584,
+    "faithlib/report": 583,
     "faithlib/statistics": 394,
-    "faithlib/study": 2_067,
+    "faithlib/study": 2_069,
     "faithlib/tasks": 978,
     "faithlib/training": 809,
     "replication": 2_000,
@@ -36,7 +36,7 @@ BUDGETS = {
     "notebooks/tutorials": 1_196,  # 315 of them were in the lessons' cells, 50 refuse a page of nothing
     "notebooks' code": 3_304,
     "workflow": 2_300,
-    "tests": 28_900,  # 55 of them: containers, partials, padded words, holes in id2label, what a method holds
+    "tests": 28_930,  # 55 of them: containers, partials, padded words, holes in id2label, what a method holds
     "docs": 1_264,  # 20 of them: values on hover, and verdicts as squares without a font
     "benchmarks": 1_753,
     "javascript": 238,

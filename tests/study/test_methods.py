@@ -57,6 +57,17 @@ def test_functions_return_scores_or_a_dict_or_rows():
         assert study.scores["sized"][i].tolist() == (2.0 * e.maskable * np.arange(len(e.ids))).tolist()
 
 
+def test_a_function_that_writes_into_the_texts_is_refused():
+    def spoils(model, batch, target):
+        batch.encodings[0].ids[1] = model.mask_id
+        return batch.maskable * 1.0
+
+    with pytest.raises(
+        ValueError, match="attribution 'spoils' changes encoding.ids, which others read: copy"
+    ):
+        evaluate(tiny.classifier(), tiny.TEXTS, [spoils, "gradient_l2"], ["ns"], progress=False)
+
+
 def test_settings_of_one_attribution():
     model = tiny.classifier()
     wanted = {"two": partial(sized, size=2.0), "one": "gradient_l2"}
