@@ -143,17 +143,17 @@ def compared(name, pair, encodings, options):
             if name == "bilstm" and method == "attention_rollout":  # one layer: attention itself
                 continue
             n = options.dear_texts if method in DEAR else options.texts
-            rows_of, two, values = {}, [], []
+            by_kind, two, values = {}, [], []
             for kind, model in pair.items():
 
-                def explain(model=model, kind=kind, n=n, method=method, settings=settings, rows_of=rows_of):
-                    rows_of[kind] = attribute(model, encodings[:n], targets[:n], [method], **settings)[method]
+                def explain(model=model, kind=kind, n=n, method=method, settings=settings, by_kind=by_kind):
+                    by_kind[kind] = attribute(model, encodings[:n], targets[:n], [method], **settings)[method]
 
                 two.append([name, method, kind, common.timed(explain)])
                 part = Inputs(pair["float32"], encodings[:n], targets[:n], cache=whole.cache)
-                values.append(erasure.resolve()(part, rows_of[kind]))
-            kept = rows_of["float32"] if method == "leave_one_out" else kept
-            both = list(zip(*rows_of.values(), strict=True))
+                values.append(erasure.resolve()(part, by_kind[kind]))
+            kept = by_kind["float32"] if method == "leave_one_out" else kept
+            both = list(zip(*by_kind.values(), strict=True))
             _finish(two, both, _change(*values), len(part.encodings), encodings)
             rows += two
         for metric in metrics:

@@ -145,7 +145,7 @@ def _difference(wide, upper, lower):
     return wide[upper].mean(axis=1) - wide[lower].mean(axis=1)
 
 
-def _known(cells, paper, statistic):
+def _theirs(cells, paper, statistic):
     """{data set: statistic of its published cells, of our attributions}; {} where nothing is published."""
     by_dataset = {}
     for (dataset, _), wide in cells.items():
@@ -162,7 +162,7 @@ def _differences(cells, paper, design, more):
     for upper, lower, quantifier in pairs:
         of_both = {key: wide for key, wide in cells.items() if {upper, lower} <= set(wide.columns.unique(0))}
         gains = {key: _difference(wide, upper, lower) for key, wide in of_both.items()}
-        printed = _known(of_both, paper, lambda of, u=upper, v=lower: (of[u] - of[v]).mean())
+        printed = _theirs(of_both, paper, lambda of, u=upper, v=lower: (of[u] - of[v]).mean())
         words = "on every data set" if quantifier == "everywhere" else "on average"
         about = {"quantifier": quantifier, "published": printed, "limits": (-1, 1)}
         yield Claim(f"{upper} above {lower} {words}", long(gains), design, **about, **more)
@@ -227,7 +227,7 @@ def _spread(cells, paper, more):
             else:
                 gradient = partial(_spread_gradient, size=size)
                 values[key] = pd.Series(linearised(pair, statistic, gradient), pair.index)
-        printed = _known(cells, paper, lambda of, s=soft, h=hard: of[h].std(ddof=0) - of[s].std(ddof=0))
+        printed = _theirs(cells, paper, lambda of, s=soft, h=hard: of[h].std(ddof=0) - of[s].std(ddof=0))
         claim, design = f"{soft} varies less over attributions than {hard}", "seeds" if several else "crossed"
         yield Claim(claim, long(values), design, published=printed, **more)
 
