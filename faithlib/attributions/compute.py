@@ -205,28 +205,28 @@ def _explain(function, model, encodings, targets, settings, overall, rows):
     takes = signature(function).parameters
     every = any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes.values())
     accepted = {k: v for k, v in arguments.items() if k in takes or (every and k not in OURS)}
-    before, maskable = _state(model.model), batch.maskable.cpu()
+    before, maskable, ids = _state(model.model), batch.maskable.cpu(), _ids(batch)
     values, results = {}, function(model, batch, target, **accepted)
+    named = f"attribution {min(settings['wanted'])!r}"
     if _state(model.model) != before:
-        raise ValueError(
-            f"attribution {min(settings['wanted'])!r} leaves another model behind: put back weights and hooks"
-        )
+        raise ValueError(f"{named} leaves another model behind: put back weights and hooks")
+    if _ids(batch) != ids:
+        raise ValueError(f"{named} changes encoding.ids, which others read: copy them first")
     if not isinstance(results, Mapping):
-        kind = type(results).__name__
-        raise ValueError(f"attribution {min(settings['wanted'])!r} returns {kind}: return {{name: scores}}")
+        raise ValueError(f"{named} returns {type(results).__name__}: return {{name: scores}}")
     results = {name: torch.as_tensor(value) for name, value in results.items()}
-    for name in settings["wanted"]:
-        if name not in results:
-            raise ValueError(
-                f"attribution {name!r}: its function returns {', '.join(map(repr, results))} and not "
-                f"the name that it is registered by: return {{{name!r}: scores}}"
-            )
-        if tuple(results[name].shape) != tuple(batch.ids.shape):
-            raise ValueError(
-                f"attribution {name!r} returns shape {tuple(results[name].shape)} for a batch of "
-                f"{tuple(batch.ids.shape)}: give one score a token, (batch, tokens)"
-            )
+    if missing := settings["wanted"] - set(results):
+        name = min(missing)
+        raise ValueError(
+            f"attribution {name!r}: its function returns {', '.join(map(repr, results))} and not "
+            f"the name that it is registered by: return {{{name!r}: scores}}"
+        )
     for name, value in results.items():
+        shape, tokens, note = tuple(value.shape), tuple(batch.ids.shape), name not in registry.names()
+        if shape != tokens and not (note and shape == tokens[:1]):
+            units = "one value an example or a token" if note else "one score a token, (batch, tokens)"
+            of = f"{named}, {name!r}" if note else f"attribution {name!r}"
+            raise ValueError(f"{of} returns shape {shape} for a batch of {tokens}: give {units}")
         value = value.detach().cpu().double()
         values[name] = (torch.where(maskable, value, 0) if value.ndim == 2 else value).numpy()
     overall.update((1 - done) * len(rows))
@@ -240,11 +240,15 @@ def _state(module):
     return weights, sum(map(len, hooks))
 
 
+def _ids(batch):
+    return [e.ids.tobytes() for e in batch.encodings]
+
+
 def _store(model, result, names, scores, notes):
     """Add a result of `_explain` to `scores`, {name: list}, and `notes`, {name: {row: value}}."""
     rows, lengths, values = result
     for name, value in values.items():
-        if value.ndim == 1 or name not in registry.names():
+        if name not in registry.names():
             value = value if value.ndim == 1 else [v[:n] for v, n in zip(value, lengths, strict=True)]
             notes.setdefault(name, {}).update(zip(rows, value, strict=True))
         elif name in names:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from faithlib.models import check_examples, fit
-from faithlib.tasks import columns, tables
+from faithlib.tasks import SPLITS, columns, tables
 
 
 @dataclass
@@ -81,6 +81,8 @@ def read(data) -> Texts:
             validation = read({"validation": data["validation"]}).frame
         train = data.get("train") if "test" in data else None
         split = "test" if "test" in data else next(iter(data))
+        for other in [other for other in data if other not in (split, *SPLITS)]:
+            print(f"data: split {other!r} is not read; read are {', '.join(SPLITS)}")
         data, place = data[split], f"split {split!r} of data"
     frame = tables.as_frame(data)
     label_names = label_names or tuple(frame.attrs.get("names", {}).get("label", ()))

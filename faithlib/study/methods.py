@@ -115,10 +115,7 @@ def _register(name, function, added):
 
     @wraps(function)
     def explain(model, batch, target, **settings):
-        ids = [e.ids.tobytes() for e in batch.encodings]
         results = function(model, batch, target, **settings)
-        if ids != [e.ids.tobytes() for e in batch.encodings]:
-            raise ValueError(f"attribution {name!r} changes encoding.ids, which others read: copy them first")
         results = results if isinstance(results, Mapping) else {name: results}
         return {key: _tensor(key, value, batch) for key, value in results.items()}
 

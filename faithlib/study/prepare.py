@@ -89,8 +89,7 @@ def prepare(model, name, texts, wanted, asked):
         raise ValueError(f"operator is of another model than {model.name}: give its name, operator='mask'")
     targets = explained.resolve(model, texts, encodings, asked.targets, asked.contrast, blank=asked.blank)
     explained.check(targets, wanted.names)
-    about = texts.column("text"), model, targets.first, texts.column("text_b")
-    aligned = imports.align(wanted.scores, *about, encodings)
+    aligned = _aligned(wanted, texts, model, targets, encodings)
     evidence, masking = texts.column("evidence"), masked.masking(model, texts.validation, of_texts)
     inputs = _inputs(model, encodings, targets, evidence, asked, masking)
     chosen = plan.chosen(asked.metrics, inputs)
@@ -110,6 +109,12 @@ def usual(model):
     if model.mask_id is not None:
         return "mask"
     return "zero" if operators.takes_factor(model) else ""
+
+
+def _aligned(wanted, texts, model, targets, encodings):
+    """The scores that are given, on the tokens that the model reads: {attribution: [(tokens,)]}."""
+    about = texts.column("text"), model, targets.first, texts.column("text_b")
+    return imports.align(wanted.scores, *about, encodings)
 
 
 def _inputs(model, encodings, targets, evidence, asked, masking, cache=None):
@@ -140,12 +145,11 @@ def predict(part):
         predicted = explained.predictions(model, encodings, cache)
     wanted = asked.targets, asked.contrast, predicted, asked.blank
     targets = explained.resolve(model, texts, encodings, *wanted)
-    about = texts.column("text"), model, targets.first, texts.column("text_b")
     part = replace(
         part,
         targets=targets,
         predicted=predicted,
-        aligned=imports.align(part.wanted.scores, *about, encodings),  # of several outputs, the right
+        aligned=_aligned(part.wanted, texts, model, targets, encodings),  # of several outputs, the right
         inputs=_inputs(model, encodings, targets, part.inputs.evidence, asked, part.inputs.masking, cache),
         weights=None if asked.resume is None else chunks.identity(model),
     )

@@ -1,7 +1,6 @@
 """`evaluate`: attributions × metrics of one model, or several, on one's own texts."""
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -259,11 +258,9 @@ def _is_flat(row, encoding):
 
 def _names(models):
     """The models' names; of equal ones the later are numbered."""
-    names, counts = [], Counter()
-    for model in models:
-        counts[model.name] += 1
-        names.append(model.name if counts[model.name] == 1 else f"{model.name} ({counts[model.name]})")
-    return names
+    names = [model.name for model in models]
+    counts = [names[: i + 1].count(name) for i, name in enumerate(names)]
+    return [name if n == 1 else f"{name} ({n})" for name, n in zip(names, counts, strict=True)]
 
 
 def _check(models, baselines, seed, resume, minutes, operator):

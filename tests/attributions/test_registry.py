@@ -69,18 +69,18 @@ def test_what_is_wrong_is_told_at_registration():
     assert "mine" not in attributions.names()
 
 
-def test_a_method_that_returns_another_name_or_shape_is_told():
+def test_a_method_that_returns_another_name_or_shape_is_refused():
     model = tiny.classifier()
     encodings, targets = tiny.examples(model)
     for scores, message in (
         ({"other": None}, "its function returns 'other' and not the name that it is registered by"),
         ({"mine": [0.5]}, "returns shape .1,. for a batch of .*: give one score a token"),
+        ({"mine": "ids", "k": [0.5]}, "attribution 'mine', 'k' returns shape .1,. for .*: give one value an"),
     ):
-        returned = {name: torch.tensor(value or []) for name, value in scores.items()}
 
         @attributions.register("mine", signed=False, family="gradient", cost="none")
-        def mine(model, batch, target, returned=returned):
-            return returned
+        def mine(model, batch, target, scores=scores):
+            return {name: batch.ids if of == "ids" else torch.tensor(of or []) for name, of in scores.items()}
 
         try:
             refused(message, attribute, model, encodings, targets, ["mine"])

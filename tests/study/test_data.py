@@ -73,3 +73,9 @@ def test_evidence_is_read_as_load_data_reads_it():
     assert data.read(frame.assign(evidence=[[0, 0], [1, 0]])).column("evidence") == [[], [0]]
     assert data.read(frame.assign(evidence=["good", "film"])).column("evidence") == [[1], [1]]
     refused("data: column 'text', row 0: it has half a character", data.read, ["good \ud83d"])
+
+
+def test_a_split_that_a_study_does_not_read_is_said(capsys):
+    assert len(data.read({"test": ["a", "b"], "unsupervised": ["c"]}).frame) == 2
+    line = "data: split 'unsupervised' is not read; read are train, validation, test\n"
+    assert capsys.readouterr().out == line
