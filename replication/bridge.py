@@ -15,10 +15,10 @@ A value is the mean of a column over the rows of `where`, less that of the rows 
 step is the difference of two such values: `to` and `from` change the `where` of ours, `value` and
 `from_value` its column; without a `from` of either kind it starts at our value. With a `table` of its own a
 step has a `where` of its own: the first such step goes to other texts or models, on which those after it
-were measured. `place` is "published", "benchmarks" or, by default, the report's tables. A bridge's own
-`where` holds in all of them.
-A choice without a step that is not said to be the `same` as the paper's is unknown, and so is one of which a
-step changes a `part`.
+were measured. `place` is "published", a folder in results/, such as "benchmarks", or, by default,
+"report": the report's tables. A bridge's own `where` holds in all of them.
+A choice without a step that is not said to be the `same` as the paper's is unknown; of one of which a step
+changes a `part`, "other <choice>" is.
 """
 
 from dataclasses import dataclass, field
@@ -67,7 +67,7 @@ class Bridge:
     def explained(self):
         """What the steps explain of the difference, by choice, the largest first: a Series."""
         steps = pd.DataFrame(self.steps, columns=["choice", "what", "by"])
-        steps["choice"] = steps.what.where(steps.choice.isin(self.unknown), steps.choice)  # of a part
+        steps["choice"] = steps.what.where(("other " + steps.choice).isin(self.unknown), steps.choice)
         return steps.groupby("choice", sort=False).by.sum().sort_values(key=lambda by: -by.abs())
 
     def sentence(self):
@@ -88,9 +88,7 @@ class Bridge:
         text = f"Published {published}, ours {ours}: a gap of {gap}. Measured choices {said}. "
         if abs(self.left) <= self.margin:
             return f"{text}With them the published value is reached."
-        measured = {choice for choice, _, _ in self.steps}
-        rest = ", ".join(f"other {choice}" if choice in measured else choice for choice in self.unknown)
-        unknown = f" (not measured: {rest})" if rest else ""
+        unknown = f" (not measured: {', '.join(self.unknown)})" if self.unknown else ""
         return f"{text}Unexplained: {number(self.left)}{unknown}."
 
     def table(self):
@@ -151,7 +149,8 @@ def of_entry(entry, paper, folder):
         if not np.isnan(after - before):
             steps.append((step["choice"], step["what"], after - before))
             explained |= set() if "part" in step else {step["choice"]}
-    unknown = tuple(choice for choice in CHOICES if choice not in explained)
+    partly = {choice: f"other {choice}" for choice, *_ in steps}
+    unknown = tuple(partly.get(choice, choice) for choice in CHOICES if choice not in explained)
     return Bridge(entry["claim"], *values, steps, unknown, entry.get("margin", 0.0))
 
 
@@ -204,8 +203,8 @@ def _read(spec, paper, folder):
     place, name = spec.get("place", ""), f"{spec['table']}.csv"
     if place == "published":
         return papers.published(paper, spec["table"])
-    if place == "benchmarks":
-        folder = project_root() / "results" / "benchmarks"
+    if place not in ("", "report"):
+        folder = project_root() / "results" / place
     path = folder / name if (folder / name).is_file() else folder.parent / name
     columns = [*spec["where"], spec.get("value", "value")]
     return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=columns)

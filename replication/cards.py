@@ -178,7 +178,7 @@ def read_claims(path):
 
 def read_block(folder):
     """The `card_block` of results/<scale>/<paper>."""
-    claims = _with_choices(read_claims(folder / "claims.csv"), folder)
+    claims = _read(folder)
     headline = papers.headline(folder.name)
     records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
     studies = [pd.read_csv(path) for path in sorted(folder.parent.glob(f"*/tables/{ABOUT}"))]
@@ -192,13 +192,13 @@ def read_block(folder):
     reasons = [f"*{one.claim}*: {one.sentence}" for one in steps.itertuples()]
     why = [f"**Why do ours differ?** {none}{reason}" for reason in reasons[:1]]
     others = [fold("\n\n".join(reasons[1:]), "Why other numbers differ")] * (len(reasons) > 1)
-    before = [*_models(folder, records, rows), *why, *_picture(folder), *others]
+    before = [*_models(folder, records, rows), *_larger(folder, headline), *why, *_picture(folder), *others]
     return card_block(claims, headline, notes, before, _claimed(folder, rows))
 
 
-def _with_choices(claims, folder):
+def _read(folder):
     """The claims with `threshold` and `otherwise`, an option that turns the verdict, from choices.csv."""
-    path, key = folder / "choices.csv", KEYS[:3]
+    claims, path, key = read_claims(folder / "claims.csv"), folder / "choices.csv", KEYS[:3]
     if not path.is_file():
         return claims
     options = pd.read_csv(path, keep_default_na=False, dtype={"threshold": float})
@@ -231,6 +231,14 @@ def _models(folder, records, headline):
     absent = ", ".join(name for name in theirs if name not in tested)
     on = "; ".join(f"{model} on {', '.join(titles)}" for model, titles in tested.items())
     return [f"**Tested on** {on}." + f" Not run: {absent}." * bool(absent)]
+
+
+def _larger(folder, headline):
+    """[the headline claims with the models of the scale base, folded]; [] without a record there."""
+    claims = _read(folder.parents[1] / "base" / folder.name)
+    models = ", ".join(map(model_title, sorted({*claims.get("model", ())} - {""})))
+    squares = f"A model of the papers' size, {models}: {strip(claims, headline)}"
+    return [fold(headline_table(claims, headline), squares)] * bool(len(claims))
 
 
 def _picture(folder):
@@ -428,15 +436,14 @@ def of_sizes(root):
 
 
 def sizes(root):
-    """What a page says of both scales: a sentence, the figure where it was drawn, a table a paper.
+    """What a page says of both scales: a sentence, the figure, a table a paper.
 
     UNSIZED without a record.
     """
     if not (by_claim := of_sizes(root)):
         return UNSIZED
-    texts, tables = [WORDING["captions"]["sizes"]], {}
-    if (root / SIZES_FILE).is_file():
-        texts.append(f"![Ours with a 95 % interval, small models and larger ones](../../{SIZES_FILE})")
+    picture = f"![Ours with its interval, small models and larger ones](../../{SIZES_FILE})"
+    texts, tables = [WORDING["captions"]["sizes"], picture], {}
     for (paper, one), of in by_claim.items():
         said = [finding(row) if row else NO_RECORD for row in of.values()]
         tables.setdefault(paper, []).append([labelled(one.claim), *said])

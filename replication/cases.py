@@ -104,12 +104,9 @@ def pooled(cases):
         return cases
     freedom = sum(df for _, df in parts.values())
     variance = sum(df * se**2 * cases[name].n_units for name, (se, df) in parts.items()) / freedom
-
-    def wider(case):
-        second = math.sqrt(variance / case.n_units), freedom
-        return replace(case, components=(*case.components, second))
-
-    return cases | {name: wider(cases[name]) for name in parts}
+    second = {name: (math.sqrt(variance / cases[name].n_units), freedom) for name in parts}
+    both = {name: (*cases[name].components, of) for name, of in second.items()}
+    return cases | {name: replace(cases[name], components=of) for name, of in both.items()}
 
 
 def average(cases):

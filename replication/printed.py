@@ -200,9 +200,8 @@ def page(layout, folder=None):
     scale = (folder or tables_of(layout.paper)).parents[1].name
     models = ", ".join(dict.fromkeys(_words(name) for name in table.own_model.dropna()))
     ways = "" if definitions == [""] else f", by the definition of: {', then '.join(definitions)}"
-    used = [f"{mark} {MARKS[mark]}" for mark in MARKS if mark in set(table.mark)]
-    note = f"Grey: published. Below it ours: {models}, {scale} scale{ways}."
-    note += f" {'; '.join(used)}." * bool(used)
+    used = "; ".join(f"{mark} {MARKS[mark]}" for mark in MARKS if mark in set(table.mark))
+    note = f"Grey: published. Below it ours: {models}, {scale} scale{ways}." + f" {used}." * bool(used)
     caption = f"<table><caption>{layout.number}. {escape(layout.title)}. {note}</caption>\n"
     return caption + "\n<table>".join(bodies)
 
@@ -248,7 +247,7 @@ def show_first(pages: dict, captions: dict[str, str], count: int = 1) -> None:
     Args:
         pages: {stem of the file: figure}.
         captions: as of `faithlib.report.display.show_figure`.
-        shown: how many are shown.
+        count: how many are shown.
     """
     import matplotlib.pyplot as plt
     from IPython.display import Markdown, display

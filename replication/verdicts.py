@@ -90,11 +90,9 @@ class Verdict:
         title = titles((*self.cases, *self.other_cases, *self.failing_cases))
         fields = vars(self) | {"verdict": self.word, "ci_low": self.low, "ci_high": self.high}
         fields |= {"n_units": min(self.units, default=0), "most_units": max(self.units, default=0)}
-        row = {}
-        for column in ROW:
-            value = fields[column]
-            row[column] = JOIN.join(title.get(x, x) for x in value) if isinstance(value, tuple) else value
-        return row
+        several = [column for column in ROW if isinstance(fields[column], tuple)]
+        fields |= {column: JOIN.join(title.get(x, x) for x in fields[column]) for column in several}
+        return {column: fields[column] for column in ROW}
 
 
 def sentence(row):

@@ -1,6 +1,7 @@
 """From our number to the published one, step by step: by hand, and what of it is committed."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
@@ -49,6 +50,20 @@ def test_every_step_of_a_committed_bridge_has_a_value(paper):
     assert [one.claim for one in bridges] == [entry["claim"] for entry in entries]
     assert [len(one.steps) for one in bridges] == [len(entry["steps"]) for entry in entries]
     assert not any(np.isnan(one.published) for one in bridges)
+
+
+def test_the_step_to_another_model_reads_the_tables_of_base():
+    folder = papers.FOLDER.parent / "results"
+    first, *_ = bridge.bridges("soft_metrics", folder / "small/soft_metrics/tables")
+    wanted = "dataset == 'sst' and metric == 'NS' and definition == 'paper' and baseline == 'normal'"
+    means = [
+        pd.read_csv(folder / scale / "soft_metrics/tables/diagnosticity.csv")
+        .query(f"{wanted} and ties == 'half'")
+        .value.mean()
+        for scale in ("small", "base")
+    ]
+    assert first.ours == means[0] and first.steps[-1][2] == means[1] - means[0] < 0
+    assert first.steps[-1][0] == "model" and "other model" in first.unknown
 
 
 def test_a_table_that_is_not_there_has_no_value(tmp_path):

@@ -300,7 +300,8 @@ def test_a_card_says_what_turns_a_verdict_and_where_the_paper_fails_its_own_clai
     columns = ["choice", "option", "value", "verdict"]
     choices = pd.concat([pd.DataFrame(options, columns=columns).assign(claim=name) for name in "AB"])
     choices.assign(definition="paper", baseline="none", threshold=0.0).to_csv(tmp_path / "choices.csv")
-    a, b = cards._with_choices(pd.DataFrame([one, two]), tmp_path).to_dict("records")
+    pd.DataFrame([one, two]).to_csv(tmp_path / "claims.csv", index=False)
+    a, b = cards._read(tmp_path).to_dict("records")
     assert cards.finding(a).endswith(f"[+0.100, +0.300] on {SST}; with ties as losses +0.400.")
     assert "ties" not in cards.finding(b)
     table = cards.headline_table(pd.DataFrame([a, b]), HEADLINE[:2])
