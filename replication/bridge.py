@@ -16,7 +16,7 @@ step is the difference of two such values: `to` and `from` change the `where` of
 `from_value` its column; without a `from` of either kind it starts at our value. With a `table` of its own a
 step has a `where` of its own: the first such step goes to other texts or models, on which those after it
 were measured. `place` is "published", a folder in results/, such as "benchmarks", or, by default,
-"report": the report's tables. A bridge's own `where` holds in all of them.
+"report": the report's tables. A bridge's own `where` holds in all of them; a `scale` says of which it is.
 A choice without a step that is not said to be the `same` as the paper's is unknown; of one of which a step
 changes a `part`, "other <choice>" is.
 """
@@ -108,8 +108,8 @@ def bridges(paper, folder):
 
     folder: results/<scale>/<paper>/tables. A step whose choice is not one of CHOICES is a ValueError.
     """
-    entries = papers.layout(paper, "published/bridge.yaml") or []
-    listed = [of_entry(entry, paper, folder) for entry in entries]
+    entries, here = papers.layout(paper, "published/bridge.yaml") or [], folder.parents[1].name
+    listed = [of_entry(entry, paper, folder) for entry in entries if entry.get("scale", here) == here]
     return [one for one in listed if not np.isnan(one.ours)]
 
 

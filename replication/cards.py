@@ -120,6 +120,7 @@ def headline_table(claims, headline):
             asked += "; opposite sign" if opposite else "; less than half the published"
         if row["published"] < threshold:
             asked += "; the paper's own number for these data sets contradicts it"
+        asked += f"; {one.caveat}" * bool(one.caveat)
         verdict = SQUARES[row["verdict"]] + labelled(asked)
         on = _cases(row["cases"] or row["other_cases"], IN_A_ROW)
         rows.append([verdict, labelled(one.claim), _published(row), _ours(row), on])
@@ -178,8 +179,7 @@ def read_claims(path):
 
 def read_block(folder):
     """The `card_block` of results/<scale>/<paper>."""
-    claims = _read(folder)
-    headline = papers.headline(folder.name)
+    claims, headline = _read(folder), papers.headline(folder.name)
     records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
     studies = [pd.read_csv(path) for path in sorted(folder.parent.glob(f"*/tables/{ABOUT}"))]
     quoted = [text for study in studies for text in study.text[study.paper == folder.name]]
@@ -242,13 +242,13 @@ def _larger(folder, headline):
 
 
 def _picture(folder):
-    """[the figure of a card as Markdown]: how the published values become ours, else the one it names."""
+    """[the figure of a card as Markdown, its caption]: how published values become ours, else its own."""
     drawn = f"figures/{folder.parent.name}/{folder.name}"  # from the project's root
-    captions = {BRIDGE: "Each step from our value to the published one"} | papers.captions(folder.name)
+    captions = {BRIDGE: WORDING["captions"]["bridge"]} | papers.captions(folder.name)
     for stem in (BRIDGE, papers.card(folder.name).figure):
         if stem and (folder.parents[2] / drawn / f"{stem}.png").is_file():
             name = max((name for name in captions if stem.startswith(name)), key=len)
-            return [f"![{beginning(captions[name])}](../../{drawn}/{stem}.png)"]
+            return [f"![{beginning(captions[name])}](../../{drawn}/{stem}.png)", captions[name]]
     return []
 
 
@@ -442,8 +442,7 @@ def sizes(root):
     """
     if not (by_claim := of_sizes(root)):
         return UNSIZED
-    picture = f"![Ours with its interval, small models and larger ones](../../{SIZES_FILE})"
-    texts, tables = [WORDING["captions"]["sizes"], picture], {}
+    texts, tables = [WORDING["captions"]["sizes"], f"![Ours, with intervals](../../{SIZES_FILE})"], {}
     for (paper, one), of in by_claim.items():
         said = [finding(row) if row else NO_RECORD for row in of.values()]
         tables.setdefault(paper, []).append([labelled(one.claim), *said])

@@ -32,12 +32,14 @@ class Headline:
         margin: what counts as no difference, for two one-sided tests; None where the statistic is no effect.
         baseline: of the claim.
         main: whether it tests the first of the card's `claims`.
+        caveat: what a reader of its verdict has to know besides.
     """
 
     claim: str
     margin: float | None = None
     baseline: str = "none"
     main: bool = False
+    caveat: str = ""
 
 
 @dataclass(frozen=True)

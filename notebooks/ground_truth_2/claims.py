@@ -90,7 +90,9 @@ def whole(sentence: str, parts: pd.DataFrame) -> pd.Series:
         alike = len(words) == 1 and FAILS not in words
         about["verdict"] = FAILS if refuted else weakest.verdict if alike else UNDECIDED
         why = f" ({weakest.reason})" if weakest.reason else ""
-        about["reason"] = f"{holding.sum()} of {len(parts)} parts hold; weakest: {_words(weakest)}{why}"
+        about["reason"] = (
+            f"{holding.sum()} of {len(parts)} parts hold; shown is the weakest: {_words(weakest)}{why}"
+        )
         about["failing_cases"] = JOIN.join(dict.fromkeys(filter(None, parts.failing_cases)))
     if words == {HOLDS} and weakest.p_holm > HOLM:
         about |= {"verdict": UNDECIDED, "reason": LATE}

@@ -1,6 +1,7 @@
 """README.md: its examples run and give its numbers, its links lead somewhere; the other pages' links too."""
 
 import io
+import json
 import re
 from types import SimpleNamespace
 
@@ -143,6 +144,39 @@ def test_its_minutes_are_those_that_were_measured():
     (row,) = pd.read_csv(ROOT / "results/benchmarks/quick.csv").itertuples()
     assert f"generated data: {row.wall_seconds / 60:.0f} minutes on two cores" in README
     assert "one unit on generated data, about a minute" in README and row.cpu_seconds / row.units < 60
+
+
+def test_numbers_in_prose_are_those_of_tables_and_records():
+    means = papers.published("soft_metrics", "table_2").query("attribution == 'average'").set_index("metric")
+    assert f"the lead is {means.value['Soft-NS'] - means.value['NS']:+.3f}, a mean over four data" in README
+    records = [
+        json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted((ROOT / "results").glob("*/*/*.json"))
+        if path.parents[1].name in ("small", "base")
+    ]
+    gaps = pd.DataFrame(
+        row
+        for record in records
+        for row in record["metrics"]
+        if (record["scale"], record["paper"], row["metric"]) == ("base", "soft_metrics", "completeness_gap")
+    )
+    median, change = (
+        [f"{x:.2f}".lstrip("0") for x in (of.min(), of.max())] for of in (gaps["median"], gaps.change)
+    )
+    card = (ROOT / "notebooks/soft_metrics/README.md").read_text(encoding="utf-8")
+    assert f"they miss {' to '.join(median)} where the logit changes by {' to '.join(change)}" in card
+    rows = {record["params"]["task"]: record["provenance"]["data"] for record in records}
+    names = "snli", "ag_news", "boolq", "evidence_inference"
+    counts = [f"{rows[name]['source_rows']['train']:,}" for name in names]
+    running = (ROOT / "docs/running.md").read_text(encoding="utf-8")
+    assert f"copies with {', '.join(counts[:3])} and {counts[3]} training rows" in running
+    tried = pd.read_csv(ROOT / "results/small/saloss/tables/lambdas.csv").query("definition == 'paper'")
+    keys = ["dataset", "model", "seed"]
+    without = tried[tried.salience == "none"].set_index(keys).attention_kl
+    chosen = tried[tried.chosen & (tried.salience == "textrank")].set_index(keys).attention_kl
+    less = (chosen / without.reindex(chosen.index)) <= 0.9
+    saloss = (ROOT / "notebooks/saloss/README.md").read_text(encoding="utf-8")
+    assert f"in {less.sum()} of {len(less)} models by a tenth or more" in saloss
 
 
 def test_it_is_short_and_names_every_paper():

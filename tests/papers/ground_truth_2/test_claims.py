@@ -80,7 +80,7 @@ def test_a_whole_claim_has_the_estimate_of_its_weakest_part():
     table = claims.claims(counts(other), certificates(), "small")
     first, part = table.iloc[0], table[table.claim == "1: NS on N1, halves, < 0.65"].iloc[0]
     assert first.verdict == FAILS
-    assert first.reason == "24 of 25 parts hold; weakest: NS on N1, halves, < 0.65"
+    assert first.reason == "24 of 25 parts hold; shown is the weakest: NS on N1, halves, < 0.65"
     assert first[["value", "ci_low", "ci_high"]].equals(part[["value", "ci_low", "ci_high"]])
     assert part.value == pytest.approx(0.8, abs=0.01) and not part.headline
 
@@ -92,7 +92,7 @@ def test_a_part_with_the_same_value_in_all_seeds_has_no_verdict():
     sixth, part = (table[table.claim.str.contains(name)].iloc[0] for name in ("6: where", "6: decision"))
     assert (part.value, part.verdict, part.reason) == (0.5, UNDECIDED, "all values are equal")
     assert np.isnan(part.ci_low) and sixth.verdict == UNDECIDED and sixth.p_holm == 1
-    assert sixth.reason == f"4 of 5 parts hold; weakest: {part.claim[3:]} (all values are equal)"
+    assert sixth.reason == f"4 of 5 parts hold; shown is the weakest: {part.claim[3:]} (all values are equal)"
     assert of_claims(table)[7] == HOLDS
 
 
