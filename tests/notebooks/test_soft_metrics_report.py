@@ -49,4 +49,4 @@ def test_the_notebook_makes_its_tables_and_figures(values, tmp_path):
     claims = pd.read_csv(folder / "claims.csv")
     assert list(claims) == CLAIMS and claims.verdict.isna().all() and claims.published.isna().all()
     assert (folder / "choices.csv").is_file()
-    assert len(list((tmp_path / "figures" / "quick" / "soft_metrics").glob("*.p*"))) == 10
+    assert len(list((tmp_path / "figures" / "quick" / "soft_metrics").glob("*.p*"))) == 8
