@@ -436,13 +436,14 @@ def of_sizes(root):
 
 
 def sizes(root):
-    """What a page says of both scales: a sentence, the figure, a table a paper.
+    """What a page says of both scales: a sentence, the figure where it was drawn, a table a paper.
 
     UNSIZED without a record.
     """
     if not (by_claim := of_sizes(root)):
         return UNSIZED
-    texts, tables = [WORDING["captions"]["sizes"], f"![Ours, with intervals](../../{SIZES_FILE})"], {}
+    picture = [f"![Ours, with intervals](../../{SIZES_FILE})"] * (root / SIZES_FILE).is_file()
+    texts, tables = [WORDING["captions"]["sizes"], *picture], {}
     for (paper, one), of in by_claim.items():
         said = [finding(row) if row else NO_RECORD for row in of.values()]
         tables.setdefault(paper, []).append([labelled(one.claim), *said])
