@@ -82,7 +82,7 @@ def multiverse(claim: str, main: Verdict, options: dict, grid: dict | None = Non
     The verdict stays that of the main setting unless a setting has the opposite one ("holds" and "does not
     hold") after Holm over all settings: then it "depends" on its choices. Where settings of the grid alone
     are opposite to it, or to each other, it depends on the choices of the smallest of them. A choice with an
-    option that is undecided where the main setting is not is in `not_shown_with`.
+    option that is undecided or depends, where the main setting is decided, is in `not_shown_with`.
 
     Args:
         claim: its words.
@@ -110,7 +110,7 @@ def multiverse(claim: str, main: Verdict, options: dict, grid: dict | None = Non
             reason = "; ".join(filter(None, [f"main setting: {main.word}", main.reason]))
             verdict = replace(main, word=DEPENDS, depends_on=depends, reason=reason)
         elif main.word in (HOLDS, FAILS):
-            open_ = dict.fromkeys(choice for (choice, _), x in tested.items() if x.word == UNDECIDED)
+            open_ = dict.fromkeys(c for (c, _), x in tested.items() if x.word in (UNDECIDED, DEPENDS))
             verdict = replace(main, not_shown_with=tuple(open_))
     named = {tuple(map(CROSS.join, zip(*cell, strict=True))): x for cell, x in grid.items()}
     cells = {(MAIN, MAIN): main} | options | named

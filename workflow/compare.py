@@ -48,7 +48,7 @@ def units_in(folder):
 
 
 def parameters(path):
-    """How a record's parameters differ from those of the committed record of its unit: lines.
+    """How a record's parameters and data differ from those of the committed record of its unit: lines.
 
     Without one, the committed record of the paper with the fewest differences is named.
     """
@@ -58,14 +58,23 @@ def parameters(path):
     committed = [p for p in paths if p.parents[1].name in records.VERDICT_SCALES and not p.samefile(path)]
     if not committed:
         return [f"{new['unit']}: nothing of {new['paper']} is committed to compare it with"]
-    old = {path: results.read_record(path)["params"] for path in committed}
-    changes = {path: records.differences(params, new["params"]) for path, params in old.items()}
+    old = {path: results.read_record(path) for path in committed}
+    changes = {path: records.differences(record["params"], new["params"]) for path, record in old.items()}
     namesake = places / new["scale"] / new["paper"] / f"{new['unit']}.json"
     nearest = namesake if namesake in changes else min(changes, key=lambda name: len(changes[name]))
-    said = ", ".join(changes[nearest]) or "the parameters of the committed record"
+    differences = [*changes[nearest], *other_rows(old[nearest], new)]
+    said = ", ".join(differences) or "the parameters of the committed record"
     if nearest != namesake:
         said = f"not committed; nearest: {nearest.stem} ({said})"
     return [f"{new['unit']}: {said}"]
+
+
+def other_rows(old, new):
+    """The splits whose rows are not those of another record of the data set: ["other rows in <split>"]."""
+    if old["params"]["task"] != new["params"]["task"]:
+        return []
+    then, now = (record["provenance"]["data"].get("sha256", {}) for record in (old, new))
+    return [f"other rows in {split}" for split in then if now.get(split) != then[split]]
 
 
 def drawn(paper, scale, paths, folder):
@@ -152,10 +161,9 @@ def beside(paper, scale, paths):
 
     Records below results/<scale>/<paper> are no committed ones of a scale that has none.
     """
-    place = results.project_root() / "results"
     runs = {path.resolve().parent for path in paths}
     for name in dict.fromkeys((scale, OTHER)):
-        folder = place / name / paper
+        folder = results.project_root() / "results" / name / paper
         if name in records.VERDICT_SCALES and (folder / "tables").is_dir() and folder.resolve() not in runs:
             return folder / "tables"
     return None

@@ -92,8 +92,7 @@ def unit_seconds(parameters, entry, scale, kind, computed):
 
     kind: of KINDS; computed: of `measured`. What trains no model is kept text by text: its piece is 0.
     """
-    name = entry.card.name
-    here = computed[(computed.paper == name) & (computed.kind == kind)]
+    here = computed[(computed.paper == entry.card.name) & (computed.kind == kind)]
     of_scale = here[here.scale == scale]
     near = nearest(of_scale, Case.of(parameters))
     if near is not None:

@@ -91,8 +91,7 @@ def test_tables_have_the_columns_that_readers_rely_on(records):
     assert set(diagnosticity.dataset) == {record["params"]["task"] for record in records}
     rows = diagnosticity[diagnosticity.ci_low.notna()]
     assert len(rows) and rows.value.between(rows.ci_low - 1e-9, rows.ci_high + 1e-9).all()
-    verdicts = pd.read_csv(FOLDER / "claims.csv")
-    assert set(CLAIMS) <= set(verdicts)
+    assert set(CLAIMS) <= set(pd.read_csv(FOLDER / "claims.csv"))
 
 
 @pytest.mark.slow

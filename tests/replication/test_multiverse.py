@@ -12,11 +12,12 @@ from replication import multiverse, verdicts
 def test_multiverse_keeps_the_verdict_of_the_main_setting():
     options = {
         ("ties", "strict"): verdict_of(HOLDS), ("ties", ">="): verdict_of(UNDECIDED, -0.01),
-        ("removal", "delete"): verdict_of(HOLDS, 0.2), ("removal", "zero"): verdict_of(UNTESTED),
+        ("curves", "kept"): verdict_of("depends"), ("removal", "zero"): verdict_of(UNTESTED),
     }  # fmt: skip
     outcome = multiverse.multiverse("soft above hard", verdict_of(HOLDS), options)
-    assert multiverse.summary(outcome.counts) == "2 of 3 options agree, sign equal in 2, 1 not tested"
-    assert outcome.verdict.text() == "holds (not shown with ties; 3 seeds)" and not outcome.verdict.depends_on
+    assert multiverse.summary(outcome.counts) == "1 of 3 options agree, sign equal in 2, 1 not tested"
+    assert outcome.verdict.text() == "holds (not shown with ties, curves; 3 seeds)"
+    assert not outcome.verdict.depends_on
     assert list(outcome.table) == multiverse.CHOICES and len(outcome.table) == 5
     first = ["soft above hard", "main", "main", 0.1, 0.05, pytest.approx(0.15), 0.0, HOLDS]
     assert outcome.table.iloc[0].tolist() == first

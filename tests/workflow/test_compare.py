@@ -89,11 +89,12 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
-def save(folder, seed=0, **more):
+def save(folder, seed=0, rows="1f", **more):
     params = {"task": "sst", "model": "bert", "seed": seed, **more}
     unit = f"sst.bert.s{seed}"
     folder.mkdir(parents=True, exist_ok=True)
-    said = {"format": 2, "paper": "saloss", "scale": "small", "unit": unit, "params": params, "volatile": {}}
+    about = {"provenance": {"data": {"sha256": {"train": "0a", "test": rows}}}, "volatile": {}}
+    said = {"format": 2, "paper": "saloss", "scale": "small", "unit": unit, "params": params, **about}
     save_record(folder / f"{unit}.json", said, {f"{unit}.parquet": COMMITTED})
     return folder / f"{unit}.json"
 
@@ -105,6 +106,8 @@ def test_parameters_that_differ_are_named_and_so_is_the_nearest_record(project):
     save(committed, epochs=3)
     assert compare.parameters(path) == ["sst.bert.s0: the parameters of the committed record"]
     assert compare.parameters(save(project / "other", epochs=4)) == ["sst.bert.s0: epochs=3, not 4"]
+    other = save(project / "other", rows="2e", epochs=3)
+    assert compare.parameters(other) == ["sst.bert.s0: other rows in test"]
     (line,) = compare.parameters(save(project / "mine", seed=7, epochs=3))
     assert line == "sst.bert.s7: not committed; nearest: sst.bert.s0 (seed=0, not 7)"
 

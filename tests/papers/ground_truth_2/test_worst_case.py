@@ -78,8 +78,7 @@ def test_limits_by_hand():
 
 
 def test_resolution():
-    differences = [0.0, 0.2, 0.4, np.nan]
-    assert worst_case.texts_needed(differences) == pytest.approx(2.487**2)
+    assert worst_case.texts_needed([0.0, 0.2, 0.4, np.nan]) == pytest.approx(2.487**2)
     assert worst_case.texts_needed([-0.1, -0.2]) == np.inf
     assert worst_case.texts_needed([0.1, 0.1]) == 1
 

@@ -175,8 +175,7 @@ def test_seeds_of_one_model_are_averaged():
 
 
 def test_without_noiser_there_is_no_claim(values):
-    others = values[values.attribution != "noiser"]
-    assert claims.claims(others)[0].empty
+    assert claims.claims(values[values.attribution != "noiser"])[0].empty
 
 
 def test_quick_runs_have_numbers_and_no_verdicts(values):

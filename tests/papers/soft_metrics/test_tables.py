@@ -81,8 +81,7 @@ def test_two_models_are_two_data_sets_with_one_published_value():
     table = tables.diagnosticity(tables.preferences(tables.aopc(both)))
     assert set(table.dataset) == {"sst (org/tiny)", "sst (org/large)"}
     of = dict(dataset="sst (org/large)", metric="NS", attribution="attention")
-    row = cell(table, **of, baseline="normal", ties="strict")
-    assert row.published == 0.406
+    assert cell(table, **of, baseline="normal", ties="strict").published == 0.406
 
 
 def test_other_perturbations_are_metrics_of_their_own():
@@ -141,8 +140,7 @@ def test_a_star_needs_five_cells_against_five():
     preferred = tables.preferences(tables.aopc(pd.concat(parts, ignore_index=True)))
     table = tables.averages(tables.diagnosticity(preferred), preferred, "attribution")
     key = dict(definition="paper", baseline="normal", metric="Soft-NC")
-    row = cell(table, attribution="deeplift", **key)
-    assert row.star == "*"
+    assert cell(table, attribution="deeplift", **key).star == "*"
     preferred = preferred.assign(strict=1 - preferred.strict)
     diagnostic = tables.diagnosticity(preferred)
     lower = tables.averages(diagnostic, preferred, "attribution")

@@ -23,8 +23,7 @@ def test_a_model_that_learnt_nothing_is_refused(untrained):
 
 def test_the_label_is_explained_and_of_drawn_labels_the_prediction(untrained):
     rows = untrained.splits["test"][:6]
-    labels = [row["label"] for row in rows]
-    assert planted_models.explained(untrained, rows).tolist() == labels
+    assert planted_models.explained(untrained, rows).tolist() == [row["label"] for row in rows]
     drawn = replace(untrained, mechanism=PLANTED["graded"])
     assert len(set(planted_models.explained(drawn, rows).tolist())) == 1  # of a model that learnt nothing
 
