@@ -55,9 +55,11 @@ def _file(name, what):
 
 
 def identity(model):
-    """What tells a model from others: weights, config, dtype; of one's own class code and plain values."""
+    """What tells a model from others: weights, config, dtype; of one's own code its text and plain values."""
     classes = [of for of in (type(model), type(model.model)) if of.__module__.partition(".")[0] not in OTHERS]
     methods = [source(method) for of in classes for method in vars(of).values() if inspect.isfunction(method)]
+    replaced = [vars(module).get("forward") for module in getattr(model.model, "modules", list)()]
+    methods += [source(f) for f in replaced if f and str(f.__module__).partition(".")[0] not in OTHERS]
     facts = {name: str(getattr(model, name, "")) for name in ("dtype", "mask_id", "pad_id")}
     for name, value in vars(model).items() if classes else ():
         kept = name == "tokens_that_fit" or isinstance(getattr(type(model), name, None), cached_property)

@@ -147,8 +147,7 @@ def _prepared(model, data, units, targets, contrast, removal, fixed):
     one_of("removal", removal, REMOVALS)
     texts, cache = read(data), forward.Cache()
     (encodings, _), of_texts = texts.encode(model), texts.column("text")
-    never = _fixed(fixed, of_texts)
-    rows = list(zip(encodings, of_texts, never, strict=True))
+    rows = list(zip(encodings, of_texts, _fixed(fixed, of_texts), strict=True))
     parts = {unit: [segments.segments(e, text, unit, f) for e, text, f in rows] for unit in units}
     if nothing := [i for i, part in enumerate(parts[units[-1]]) if not (part >= 0).any()]:
         raise ValueError(f"fixed covers all of text {nothing[0]}: leave out what may be removed")

@@ -136,8 +136,7 @@ def test_outputs_that_overflow_name_the_dtype():
 def test_a_model_in_double_precision_stays_as_it_is():
     model = tiny.classifier()
     model.model.double()
-    batch = model.collate(model.encode(TEXTS[:1]))
-    assert model.logits(batch).dtype == torch.float64
+    assert model.logits(model.collate(model.encode(TEXTS[:1]))).dtype == torch.float64
 
 
 class Coded(torch.nn.Module):

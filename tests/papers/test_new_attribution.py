@@ -81,8 +81,7 @@ def test_a_new_perturbation_and_its_absolute_twin_take_part_in_the_claims_of_fmm
 @pytest.mark.parametrize("family", ["attention", "perturbation"])
 def test_a_new_attribution_that_is_no_occlusion_changes_no_claim_about_it(register, family):
     register("heads", signed=False, family=family)
-    after = fmm_verdicts(heads=3.0)
-    assert after.value[OCCLUSION] == pytest.approx(0.5 * 0.225, abs=2e-3)
+    assert fmm_verdicts(heads=3.0).value[OCCLUSION] == pytest.approx(0.5 * 0.225, abs=2e-3)
 
 
 def test_an_attribution_that_is_not_registered_is_in_no_claim():

@@ -140,8 +140,7 @@ def test_constant_data_sets_count_in_the_mean_and_decide_nothing():
     assert turned.text() == "undecided (depends on data sets whose values are all equal; 3 seeds)"
     equal = seeds_interval([0.2, 0.2, 0.2])
     assert cases.on_average({"a": equal, "b": equal}).word == UNDECIDED
-    few = cases.on_average({"sst": UP, "two": seeds_interval([0.0, 0.0])})
-    assert few.cases == ("sst",)
+    assert cases.on_average({"sst": UP, "two": seeds_interval([0.0, 0.0])}).cases == ("sst",)
 
 
 def test_mixed_needs_both_sides_after_holm():

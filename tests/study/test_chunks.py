@@ -125,6 +125,16 @@ def test_a_model_that_is_set_up_otherwise_is_another(model):
     assert chunks.identity(cold) != chunks.identity(warm)
 
 
+def test_a_module_whose_forward_was_replaced_makes_another_model():
+    torn = tiny.classifier()
+    before, module = chunks.identity(torn), torn.model.classifier
+    plain = module.forward
+    module.forward = lambda hidden: 2 * plain(hidden)
+    doubled = chunks.identity(torn)
+    module.forward = lambda hidden: 3 * plain(hidden)
+    assert before[0] == doubled[0] and before != doubled != chunks.identity(torn)
+
+
 class Times:
     def __init__(self, factor):
         self.factor = factor

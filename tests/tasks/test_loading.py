@@ -165,8 +165,7 @@ def test_class_absent_after_the_recipe(mirror):
 
 
 def test_size_larger_than_the_source(mirror):
-    loaded = tasks.load("sst", data_dir=mirror, sizes={"test": 9})
-    assert loaded.splits["test"].num_rows == 8
+    assert tasks.load("sst", data_dir=mirror, sizes={"test": 9}).splits["test"].num_rows == 8
 
 
 # The real mirror, where there is one ----------------------------------------------------------------

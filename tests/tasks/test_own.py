@@ -106,16 +106,14 @@ def test_a_list_of_texts_is_enough_and_goes_through_a_study():
     data = load_data(tiny.TEXTS)
     assert data.splits["test"]["text"][:] == tiny.TEXTS and data.task.labels == ()
     assert load_data(pd.Series(tiny.TEXTS)).splits["test"]["text"][:] == tiny.TEXTS
-    study = evaluate(tiny.classifier(), data, ["gradient_l2"], ["decision_flip"])
-    assert len(study.table) == 1
+    assert len(evaluate(tiny.classifier(), data, ["gradient_l2"], ["decision_flip"]).table) == 1
 
 
 def test_labels_evidence_and_model_meet_in_a_study():
     data = load_data(FRAME, **NAMED, evidence="why")
     model = load_model("tiny-bert", data=data)
     assert list(model.model.config.id2label.values()) == ["bad", "good"]
-    study = evaluate(model, data, ["gradient_l2"], ["auprc"])
-    assert list(study.table.metric) == ["auprc"]
+    assert list(evaluate(model, data, ["gradient_l2"], ["auprc"]).table.metric) == ["auprc"]
 
 
 def test_labels_that_are_numbers_fit_any_names_of_as_many_classes():

@@ -177,8 +177,7 @@ def test_the_whole_plan_of_a_small_grid(tmp_path, monkeypatch, capsys):
     toy.workflow(tmp_path)
     before = written()
     plan.main(["scale=quick", "papers="])
-    out = capsys.readouterr().out
-    assert out.splitlines()[3].split()[:3] == ["attributions", "3", "0"]
+    assert capsys.readouterr().out.splitlines()[3].split()[:3] == ["attributions", "3", "0"]
     assert written() == before
 
 

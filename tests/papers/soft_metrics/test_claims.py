@@ -65,8 +65,7 @@ def test_intervals_have_a_width_and_three_units(made):
 
 
 def test_published_are_of_our_attributions_and_never_beside_generated_corpora(values):
-    made = main_of(RECORDS, values)
-    assert made.published.isna().all()  # "topics" is generated
+    assert main_of(RECORDS, values).published.isna().all()  # "topics" is generated
     table = main_of(RECORDS[:1], values[values.dataset == "sst"])
     normal = table[(table.baseline == "normal") & (table.definition == "paper")].set_index("claim")
     cells = papers.published("soft_metrics", "table_6")

@@ -15,8 +15,7 @@ from replication.tables import excluded
 def test_aopc_averages_its_own_ratios_only(values):
     measured = tables.aopc(values)
     of = dict(dataset="sst", definition="paper", metric="NS", attribution="deeplift")
-    row = cell(measured, **of, baseline="", example=0)
-    assert row.raw == pytest.approx(0.6)
+    assert cell(measured, **of, baseline="", example=0).raw == pytest.approx(0.6)
 
 
 def test_diagnosticity_is_the_share_of_wins(diagnostic):

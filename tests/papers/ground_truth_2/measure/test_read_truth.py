@@ -52,5 +52,4 @@ def test_positive_words_also_lower_p_when_they_are_removed(model, encoding):
 
 
 def test_what_is_not_kept_is_not_read(encoding):
-    few = read_truth.reading(encoding, [0, 3])
-    assert encoding.words[read_tokens(few)].tolist() == [0, 3]
+    assert encoding.words[read_tokens(read_truth.reading(encoding, [0, 3]))].tolist() == [0, 3]
