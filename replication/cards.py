@@ -26,7 +26,7 @@ FINDING = re.compile(r"(<!-- finding: (\w+) \| (.+?) -->).*?(<!-- end -->)")
 BRIDGE = "bridge"  # the figure of what takes published values to ours, where a paper's report draws it
 LISTED, IN_A_ROW = 4, 40  # cases that a cell names, characters of those in the headline table
 WHOLE = ("n_units", "most_units", "looks", "to_come", *COUNTS)
-NUMBERS = ("value", "ci_low", "ci_high", "published", "p_holm", *WHOLE)  # where "" is NaN
+NUMBERS = ("threshold", "value", "ci_low", "ci_high", "published", "p_holm", *WHOLE)  # where "" is NaN
 KEYS = ["claim", "definition", "baseline", "headline"]
 HEADERS, SQUARES = WORDING["headers"], WORDING["squares"]
 NO_RECORD = "🔲"
@@ -106,12 +106,12 @@ def headline_table(claims, headline):
         if row is None:
             rows.append([f"{NO_RECORD} no record yet", labelled(one.claim), "", "", ""])
             continue
-        asked, threshold = f" {verdicts.in_full(row)}", row.get("threshold", math.nan)
-        if row["reason"] == verdicts.OPEN and pd.notna(threshold):
+        asked, threshold = f" {verdicts.in_full(row)}", row["threshold"]
+        if row["reason"] == verdicts.OPEN:
             asked += f": interval contains {threshold:g}"
         elif row["reason"] and row["verdict"] != verdicts.DEPENDS:
             asked += f": {row['reason']}"
-        elif threshold and pd.notna(threshold):
+        elif threshold:
             asked += f"; threshold {threshold:g}"
         if row["within_margin"] == verdicts.YES:
             asked += f"; no larger than ±{one.margin:g}"
@@ -197,16 +197,15 @@ def read_block(folder):
 
 
 def _read(folder):
-    """The claims with `threshold` and `otherwise`, an option that turns the verdict, from choices.csv."""
+    """The claims with `otherwise`, an option that turns the verdict, from choices.csv."""
     claims, path, key = read_claims(folder / "claims.csv"), folder / "choices.csv", KEYS[:3]
     if not path.is_file():
         return claims
-    options = pd.read_csv(path, keep_default_na=False, dtype={"threshold": float})
+    options = pd.read_csv(path, keep_default_na=False)
     main = options.groupby(key).verdict.transform("first")
     turned = options.verdict.isin([verdicts.HOLDS, verdicts.FAILS]) & (options.verdict != main)
     others = options[turned].drop_duplicates(key)
     words = [f"{row.choice} {row.option} {number(float(row.value))}" for row in others.itertuples()]
-    claims = claims.merge(options.drop_duplicates(key)[[*key, "threshold"]], on=key, how="left")
     return claims.merge(others[key].assign(otherwise=words), on=key, how="left")
 
 
@@ -403,8 +402,7 @@ def _published(row):
     on = _cases(row["published_cases"])
     if math.isnan(row["published"]):
         return on
-    same = row["published_cases"].replace(", ", verdicts.JOIN) == row["cases"]
-    return number(row["published"]) + f" on {on}" * bool(on and not same)
+    return number(row["published"]) + f" on {on}" * bool(on and row["published_cases"] != row["cases"])
 
 
 def _ours(row):

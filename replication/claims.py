@@ -296,7 +296,7 @@ def published(claim, verdict, cases):
         return math.nan, f"none for {', '.join(lacking)}"
     if claim.quantifier == "everywhere":
         return min(zip(printed, datasets, strict=True), key=lambda of: direction(claim.relation) * of[0])
-    return float(np.mean(printed)), ", ".join(datasets)
+    return float(np.mean(printed)), verdicts.JOIN.join(datasets)
 
 
 # Tables -------------------------------------------------------------------------------------------

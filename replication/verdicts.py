@@ -22,8 +22,8 @@ OPEN = "the interval contains the threshold"
 JOIN = "; "  # between names in a column
 ON_AVERAGE, SOMEWHERE, EVERYWHERE = "on average", "somewhere", "everywhere"  # of a claim over data sets
 ROW = ["verdict", "reason", "depends_on", "not_shown_with", "shown_on", "failing_cases", "value", "ci_low",
-       "ci_high", "unit", "n_units", "most_units", "cases", "other_cases", "quantifier",
-       "borderline"]  # columns of claims.csv that a verdict fills  # fmt: skip
+       "ci_high", "relation", "threshold", "unit", "n_units", "most_units", "cases", "other_cases",
+       "quantifier", "borderline"]  # columns of claims.csv that a verdict fills  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,7 @@ class Verdict:
         """
         title = titles((*self.cases, *self.other_cases, *self.failing_cases))
         fields = vars(self) | {"verdict": self.word, "ci_low": self.low, "ci_high": self.high}
+        fields["threshold"] = self.bound
         fields |= {"n_units": min(self.units, default=0), "most_units": max(self.units, default=0)}
         several = [column for column in ROW if isinstance(fields[column], tuple)]
         fields |= {column: JOIN.join(title.get(x, x) for x in fields[column]) for column in several}

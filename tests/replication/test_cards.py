@@ -21,7 +21,7 @@ WRITTEN = [
 AGREE = "1 of 2 options agree, sign equal in 1"
 ROW = dict.fromkeys(CLAIMS, "") | {"ci_low": 0.1, "ci_high": 0.3, "published": 0.5, "borderline": False}
 ROW |= {"definition": "paper", "baseline": "none", "value": 0.2, "cases": "sst", "unit": "seed"}
-ROW |= dict.fromkeys(WHOLE, 0) | {"n_units": 3, "most_units": 3, "looks": 1}
+ROW |= dict.fromkeys(WHOLE, 0) | {"threshold": 0.0, "n_units": 3, "most_units": 3, "looks": 1}
 AGREED = {"agree": 1, "of": 2, "sign_equal": 1}
 
 
@@ -299,7 +299,7 @@ def test_a_card_says_what_turns_a_verdict_and_where_the_paper_fails_its_own_clai
     options = [("main", "main", -0.2, "does not hold"), ("ties", "as losses", 0.4, "holds")]
     columns = ["choice", "option", "value", "verdict"]
     choices = pd.concat([pd.DataFrame(options, columns=columns).assign(claim=name) for name in "AB"])
-    choices.assign(definition="paper", baseline="none", threshold=0.0).to_csv(tmp_path / "choices.csv")
+    choices.assign(definition="paper", baseline="none").to_csv(tmp_path / "choices.csv")
     pd.DataFrame([one, two]).to_csv(tmp_path / "claims.csv", index=False)
     a, b = cards._read(tmp_path).to_dict("records")
     assert cards.finding(a).endswith(f"[+0.100, +0.300] on {SST}; with ties as losses +0.400.")

@@ -69,7 +69,7 @@ def test_quick_has_no_verdict_and_no_published_value():
 def test_published_is_of_exactly_our_cases_and_never_beside_generated_corpora():
     printed = {"sst": 0.1, "ag_news": 0.3, "multirc": 0.9}
     (row,) = rows(claim(SST, AG, published=printed), "small")
-    assert row["published"] == pytest.approx(0.2) and row["published_cases"] == "sst, ag_news"
+    assert row["published"] == pytest.approx(0.2) and row["published_cases"] == "sst; ag_news"
     (row,) = rows(claim(SST, AG, published={"sst": 0.1}), "small")  # one has no published value
     assert np.isnan(row["published"]) and row["published_cases"] == "none for ag_news"
     (row,) = rows(

@@ -79,7 +79,7 @@ def test_the_ratio_is_printed_beside_the_published_one_of_the_same_data_sets(poi
     assert np.isnan(row.ci_low)
     assert row.value == pytest.approx(0.9, abs=2e-2)
     assert row.published == pytest.approx((0.665 + 0.157) / 2)  # Table 2: bAbI-1 and SST, no other
-    assert row.published_cases == "babi_1, sst"
+    assert row.published_cases == "babi_1; sst"
 
 
 def test_two_models_are_compared_where_their_settings_are_equal(points):

@@ -91,7 +91,7 @@ def test_published_are_of_our_data_sets(made):
     table = table[table.dataset.isin(["sst", "semeval"]) & (table.attribution != "random")]
     wide = table.pivot(index=["dataset", "attribution"], columns="salience", values="value")
     assert paper.published[MEAN] == pytest.approx((wide.none - wide.textrank).mean())
-    assert paper.published_cases[MEAN] == "sst, semeval"
+    assert paper.published_cases[MEAN] == "sst; semeval"
     assert np.isnan(paper.published["TextRank needs fewer tokens to a flip than uniform"])
 
 
