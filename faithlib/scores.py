@@ -164,6 +164,6 @@ def first_line(error):
 
 def suggestion(name, names):
     """The end of an error message about an unknown name: those that continue it or the nearest, and all."""
-    longer = [entry for entry in names if entry.startswith(f"{name}_")][:2]
-    near = " or ".join(map(repr, longer or difflib.get_close_matches(str(name), names, 1)))
+    longer = [entry for entry in names if entry.startswith(f"{str(name).lower()}_")][:2]
+    near = " or ".join(map(repr, longer or difflib.get_close_matches(str(name).lower(), names, 1)))
     return (f"did you mean {near}? " if near else "") + f"Known are {', '.join(names)}"

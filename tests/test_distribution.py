@@ -66,8 +66,7 @@ def test_the_wheel_holds_faithlib_alone(wheel):
     assert wheel.stat().st_size <= 400_000
     with zipfile.ZipFile(wheel) as files:
         names = {name for name in files.namelist() if ".dist-info/" not in name}
-    listed = run("git", "ls-files", "faithlib", cwd=ROOT).splitlines()
-    assert names == set(listed)
+    assert names == set(run("git", "ls-files", "faithlib", cwd=ROOT).splitlines())
 
 
 def test_the_page_on_a_registry_has_no_link_that_leads_nowhere(wheel):

@@ -64,8 +64,7 @@ def test_the_container_recipe_installs_the_pins():
 
 
 def test_environment_points_at_the_one_list():
-    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
-    assert environment == {
+    assert yaml.safe_load((ROOT / "environment.yml").read_text()) == {
         "name": "faithlib",
         "channels": ["conda-forge"],
         "dependencies": [

@@ -62,17 +62,14 @@ def parameters(path):
     changes = {path: records.differences(record["params"], new["params"]) for path, record in old.items()}
     namesake = places / new["scale"] / new["paper"] / f"{new['unit']}.json"
     nearest = namesake if namesake in changes else min(changes, key=lambda name: len(changes[name]))
-    differences = [*changes[nearest], *other_rows(old[nearest], new)]
-    said = ", ".join(differences) or "the parameters of the committed record"
+    said = ", ".join(changes[nearest] + other_rows(old[nearest], new)) or "as the committed record"
     if nearest != namesake:
         said = f"not committed; nearest: {nearest.stem} ({said})"
     return [f"{new['unit']}: {said}"]
 
 
 def other_rows(old, new):
-    """The splits whose rows are not those of another record of the data set: ["other rows in <split>"]."""
-    if old["params"]["task"] != new["params"]["task"]:
-        return []
+    """The splits whose rows are not those of another record: ["other rows in <split>"]."""
     then, now = (record["provenance"]["data"].get("sha256", {}) for record in (old, new))
     return [f"other rows in {split}" for split in then if now.get(split) != then[split]]
 

@@ -118,7 +118,7 @@ def lacks_data(card, name, fetch, folder):
 
 def lacks_model(name, fetch, folder):
     """A Lack if a model is not at hand, else None."""
-    if has_weights(Path(locate(name, folder))):
+    if present(name, folder):
         return None
     on_hub = name.count("/") == 1
     config = try_to_load_from_cache(name, "config.json") if on_hub else None
@@ -145,6 +145,12 @@ def lacks_access(name):
     except RepositoryNotFoundError:
         return Lack(name, "a name that the hub has, or an HF_TOKEN that may read it")
     return None
+
+
+def present(name, folder):
+    """A line if a model is there, else ""."""
+    place = Path(locate(name, folder))
+    return f"is there ({place.name})" if has_weights(place) else ""
 
 
 def has_weights(folder):

@@ -88,8 +88,7 @@ def make(
     seen = set()
     while len(rows) < size:
         base = (sentences[len(rows)] if sentences else neutral(rng)).split()
-        label = int(rng.integers(classes))
-        row = _example(mechanism, base, label, classes, rng)
+        row = _example(mechanism, base, int(rng.integers(classes)), classes, rng)
         if row["text"] not in seen or sentences:
             seen.add(row["text"])
             rows.append(row)

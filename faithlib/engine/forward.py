@@ -275,8 +275,7 @@ def _families(variants, rows):
 
 def _after_prefixes(model, variants, families):
     """Passes over the variants of a batch of bases; the keys and values of the bases are computed once."""
-    bases = model.collate([variants[family[0]].base for family in families])
-    _, prefix = model.prefix(bases)
+    _, prefix = model.prefix(model.collate([variants[family[0]].base for family in families]))
     base_of = {i: k for k, family in enumerate(families) for i in family}
     order = sorted(base_of, key=lambda i: (-variants[i].start, base_of[i]))
     starts = {i: variants[i].start for i in order}
@@ -310,8 +309,7 @@ def stacked(rows, batch):
     flat = {i: np.asarray(r, np.float32).reshape(len(r), -1) for i, r in enumerate(rows) if r is not None}
     if not flat:
         return None
-    width = max(row.shape[1] for row in flat.values())
-    stacked = np.ones((*batch.ids.shape, width), np.float32)
+    stacked = np.ones((*batch.ids.shape, max(row.shape[1] for row in flat.values())), np.float32)
     for i, row in flat.items():
         stacked[i, : len(row)] = row
     return torch.from_numpy(stacked).to(batch.ids.device)

@@ -65,8 +65,7 @@ def areas(wide, area="ACU", flat=True) -> pd.DataFrame:
     for measure in wide.index.unique("measure").drop(RANDOM):
         seeds = wide.loc[measure].index.intersection(random.index)
         curve, baseline = wide.loc[measure].loc[seeds].to_numpy(), random.loc[seeds].to_numpy()
-        values = _seeds(x, curve, baseline, name, flat)
-        tables[measure] = pd.Series(values, seeds, dtype=float)
+        tables[measure] = pd.Series(_seeds(x, curve, baseline, name, flat), seeds, dtype=float)
     return pd.DataFrame(tables)
 
 

@@ -64,8 +64,7 @@ def bounds(inputs, beam=BEAM):
 
 def _aopc(inputs, scores, sign):
     masks, examples = _masks(inputs, [sign * np.asarray(s, float) for s in scores], ())
-    falls = _falls(inputs, masks, examples)
-    return np.bincount(examples, falls) / np.bincount(examples)
+    return np.bincount(examples, _falls(inputs, masks, examples)) / np.bincount(examples)
 
 
 def curves(inputs, scores):

@@ -117,17 +117,9 @@ def add(entry):
     _LIST.add(entry, better=("higher", "lower"), needs=NEEDS, level=LEVELS)
 
 
-def _points(n):
-    """Passes of one perturbation curve."""
-    return min(n, 10)
-
-
-def _orders(n):
-    """Passes that find the best and the worst order: all subsets of a short text, else beam search."""
-    return 2**n if n <= 8 else 30 * n
-
-
-PASSES = {"points": _points, "orders": _orders}
+# Passes of one perturbation curve, and those that find the best and the worst order of n tokens: by all
+# subsets of a short text, else by beam search.
+PASSES = {"points": lambda n: min(n, 10), "orders": lambda n: 2**n if n <= 8 else 30 * n}
 for _name, _row in read_rows(Path(__file__).with_name("metrics.toml")):
     _passes = {key: PASSES.get(_row[key], _row[key]) for key in ("passes", "shared_passes") if key in _row}
     add(Metric(_name, **{"needs": (), "void": ""} | _row | _passes))

@@ -81,8 +81,8 @@ def load_model(
         )
     if not isinstance(source, str) or not source:
         raise ValueError(
-            f"source={source!r} is no model: give a folder, a name on the hub, a transformers model with its "
-            "tokenizer, or an adapter (docs/adding.md, 'A model family')"
+            f"source={str(source)[:40]!r} is no model: give a folder, a name on the hub, a transformers "
+            "model with tokenizer=, or an adapter (docs/adding.md, 'A model family')"
         )
     placed: dict[str, Any] = {"device": device or "cpu", "device_map": device_map}
     placed["attn_implementation"] = attn_implementation
@@ -178,7 +178,7 @@ def _in_memory(model, tokenizer, asked, texts, new_head, seed, dtype, device, ma
 def _built(name, tokenizer, asked, texts, seed, dtype, device, max_length):
     """A model with fresh weights, which its name says, and the words of `texts`."""
     if tokenizer is not None:
-        raise ValueError(f"{name!r} is built with a tokenizer of its own: leave tokenizer out")
+        raise ValueError(f"{name!r} is built with a tokenizer of its own: leave tokenizer out (texts: data=)")
     if not texts:
         raise ValueError(f"{name!r} is built with the words of texts: give data")
     if name == TINY_CAUSAL:

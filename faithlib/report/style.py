@@ -211,8 +211,7 @@ def note_scale(figure, scale):
 
 def coloured(frame):
     # Tables of one page need names of their own, or one table's colours reach into the other.
-    name = zlib.crc32(frame.to_csv().encode())
-    style = Table(frame).hide(axis="index").set_uuid(f"{name:x}")
+    style = Table(frame).hide(axis="index").set_uuid(f"{zlib.crc32(frame.to_csv().encode()):x}")
     style.cell_ids = False  # or every cell of a saved notebook carries an id
     if "verdict" in frame:
         style = style.map(_verdict_css, subset=["verdict"])

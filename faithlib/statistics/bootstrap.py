@@ -58,8 +58,7 @@ def rank_sum(a, b):
     a, b = check_finite(a), check_finite(b)
     if np.ptp(np.concatenate([a, b])) == 0:
         return 1.0
-    test = stats.mannwhitneyu(a, b, use_continuity=False, method="asymptotic")
-    return float(test.pvalue)
+    return float(stats.mannwhitneyu(a, b, use_continuity=False, method="asymptotic").pvalue)
 
 
 def t_test(a, b):

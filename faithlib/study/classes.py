@@ -31,8 +31,7 @@ def labels(texts, model):
         )
     if "label" not in texts.frame:
         return None
-    numbered = [str(i) for i in range(model.outputs)]
-    of_data = classes or names or numbered
+    of_data = classes or names or [str(i) for i in range(model.outputs)]
     rows, coded = enumerate(texts.frame.label), bool(classes)
     numbers = np.array([class_of(x, of_data, f"label of row {i}", coded) for i, x in rows])
     if not classes:
@@ -72,6 +71,5 @@ def class_of(value, names, what, coded=False):
 
 def class_names(model):
     """The names of a model's classes in order, [] where it has none of its own."""
-    config = getattr(model.model, "config", None)
-    names = list(fit.label_names(config) or ())
+    names = list(fit.label_names(getattr(model.model, "config", None)) or ())
     return names if len(names) == model.outputs else []

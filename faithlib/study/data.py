@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import torch
 
-from faithlib.models import check_examples, fit
+from faithlib.models import check_examples, fit, precision
 from faithlib.tasks import SPLITS, columns, tables
 
 
@@ -90,6 +91,8 @@ def read(data) -> Texts:
         raise ValueError(f"data has columns {', '.join(map(str, frame))}: name the column of texts 'text'")
     if twice := sorted({str(c) for c in frame if list(frame).count(c) > 1}):
         raise ValueError(f"data has the column {twice[0]!r} more than once: rename or remove one")
+    if not loaded and (unread := [str(c) for c in frame if c not in ("text", *tables.COLUMNS)]):
+        print(f"{place}: not read are {', '.join(unread)}; read are text, {', '.join(tables.COLUMNS)}")
     if frame.empty:
         raise ValueError("data has no rows: give at least one text")
     for column in {"text", "text_b"} & set(frame):
@@ -111,6 +114,10 @@ def check_model(model):
             f"model is of type {type(model).__name__}: give what load_model returns, or an adapter "
             "(docs/adding.md, 'A model family')"
         )
+    weights = [w for w in getattr(model.model, "parameters", list)() if not precision.quantised(w)]
+    if others := {w.dtype for w in weights} - {torch.float32, getattr(model, "dtype", torch.float32)}:
+        now = f"and has weights in {others.pop()} now: give load_model the changed model"
+        raise ValueError(f"{model.name} was loaded in {model.dtype}, {now}")
     config = getattr(model.model, "config", None)
     if not hasattr(model, "prefix") and hasattr(config, "problem_type"):
         fit.check_head(config, None, model.name)

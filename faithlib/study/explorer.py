@@ -145,8 +145,7 @@ def _shown(token, continues, maskable):
     if not maskable:
         return token, "o"
     text = token.removeprefix("##") if continues else token
-    text = text.lstrip("Ġ▁") or text
-    return text, "j" if continues else "w"
+    return text.lstrip("Ġ▁") or text, "j" if continues else "w"
 
 
 def _steps(scores, maskable):

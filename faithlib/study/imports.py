@@ -203,7 +203,7 @@ class _Aligner:
             raise self.error("some texts have a value per token and some per word: give one kind")
         i = wrong[0]
         counts = ", ".join(f"{n} {kind}" for n, kind in zip(self.sizes(i), KINDS, strict=True))
-        raise self.error(f"{len(loose[i])} scores, but {self.model.name} reads {counts}: give one of each", i)
+        raise self.error(f"{len(loose[i])} scores, {self.model.name} has {counts}: give one for each", i)
 
     def spread(self, kind, i, values):
         """Values of one kind of one text: (tokens,)."""

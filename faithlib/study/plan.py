@@ -70,7 +70,7 @@ def chosen(metrics, inputs):
         every = [m for m in every if _of_study(m) and set(m.needs) <= inputs.has]
         return [m for m in every if m.default or metrics == "all"]
     if not isinstance(metrics, (str, list, tuple)):
-        raise ValueError(f'metrics={metrics!r}: give names, "default" or "all"')
+        raise ValueError(f'metrics={metrics!r}: give names in a list, "default" or "all"')
     names = [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
     if not names:
         raise ValueError('metrics=[] leaves nothing to measure: give names, "default" or "all"')

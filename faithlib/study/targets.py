@@ -155,10 +155,10 @@ def _listed(model, texts, encodings, values, what, predicted, blank):
     if values is None:
         return [(int(p),) for p in predicted]
     if isinstance(values, str | dict | set) or not np.iterable(values):
-        raise ValueError(f"{what}={values!r}: give one a text")
+        raise ValueError(f"{what}={values!r}: give a list, one for each text")
     values = list(values)
     if len(values) != len(encodings):
-        raise ValueError(f"{what}: {len(values)} for {len(encodings)} texts: give one a text")
+        raise ValueError(f"{what}: {len(values)} for {len(encodings)} texts: give a list, one for each text")
     read = partial(_tokens, blank=blank) if isinstance(model, CausalLM) else _class
     tokens = []
     for i, value in enumerate(values):

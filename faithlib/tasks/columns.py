@@ -91,7 +91,7 @@ def classes(columns, name, place, labels=None):
     rows = [(split, i, v) for split, column in columns.items() for i, v in enumerate(column)]
     if absent := [i for _, i, v in rows if is_blank(v)]:
         raise ValueError(f"{place}: column {name!r} has no label in {_rows(absent)}: fill or remove them")
-    labelled = [v for _, _, v in rows]
+    labelled = [_label(v, labels) for _, _, v in rows]
 
     def wrong(which):
         of = _rows([rows[i][1] for i in which])
@@ -109,7 +109,10 @@ def classes(columns, name, place, labels=None):
             raise ValueError(
                 f"{place}: column {name!r} has the single class {names[0]!r}: name all classes in labels"
             )
-        numbers = [names.index(v) if v in names else -1 for v in labelled]
+        places = {v.casefold(): i for i, v in enumerate(names)}
+        if len(places) < len(names):
+            print(f"{place}: column {name!r} has classes that differ by case alone: {', '.join(names)}")
+        numbers = [names.index(v) if v in names else places.get(v.casefold(), -1) for v in labelled]
         allowed = f"{', '.join(names[:SHOWN])}; correct it, or name it in labels"
     else:
         numbers = [whole(v) for v in labelled]
@@ -117,10 +120,19 @@ def classes(columns, name, place, labels=None):
             raise ValueError(f"{wrong(odd)}: give names, or whole numbers from 0")
         names = tuple(labels or map(str, range(min(MOST, max(2, max(numbers) + 1)))))
         allowed = ", ".join(f"{i} = {label}" for i, label in enumerate(names[:SHOWN]))
+        if not labels and (least := min(numbers)) > 0:
+            print(f"{place}: column {name!r} starts at {least}; numbers count from 0; labels take names")
     if bad := [i for i, n in enumerate(numbers) if not 0 <= n < len(names)]:
         raise ValueError(f"{wrong(bad)}: allowed are {allowed}")
     left = iter(numbers)
     return {split: list(islice(left, len(column))) for split, column in columns.items()}, names
+
+
+def _label(value, labels):
+    """A label without blanks around it; true and false are names, or 1 and 0 where `labels` names classes."""
+    if isinstance(value, (bool, np.bool_)):
+        return int(value) if labels else str(value)
+    return value.strip() if isinstance(value, str) else value
 
 
 def evidence(values, of_texts, name, place):
@@ -290,8 +302,7 @@ def _parsed(value):
 
 def _span(item, text):
     pair = isinstance(item, (list, tuple, np.ndarray)) and len(item) == 2
-    fits = pair and None not in map(whole, item)
-    if not fits:
+    if not (pair and None not in map(whole, item)):
         raise NotEvidence(f"{_shown(item)} is no word, span or substring: give 3, (0, 5) or 'great'")
     start, end = map(whole, item)
     if not 0 <= start < end <= len(text):

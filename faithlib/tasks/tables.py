@@ -122,7 +122,7 @@ def read_source(source):
     if isinstance(source, Mapping):
         for split in [split for split in source if split not in SPLITS]:
             if type(source).__name__ != "DatasetDict":  # one of the hub may have more, such as unsupervised
-                raise ValueError(f"split {split!r} is unknown: name the splits {', '.join(SPLITS)}")
+                raise ValueError(f"split {split!r} is unknown: give {', '.join(SPLITS)}, or a DataFrame")
             print(f"data: split {split!r} is not read; read are {', '.join(SPLITS)}")
         tables = {split: as_frame(source[split]) for split in SPLITS if split in source}
         if not tables:

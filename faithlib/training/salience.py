@@ -155,8 +155,7 @@ def salience_loss(attention, salience, positions, definition="paper"):
         return _kl(alpha, sigma).sum().square()
     alpha = attention * positions
     # Dropout may remove all attention of a short text.
-    alpha = alpha / alpha.sum(-1, keepdim=True).clamp(min=TINY)
-    return _kl(alpha, salience).mean()
+    return _kl(alpha / alpha.sum(-1, keepdim=True).clamp(min=TINY), salience).mean()
 
 
 def _kl(alpha, sigma):

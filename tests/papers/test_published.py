@@ -509,8 +509,7 @@ def test_noiser_tables_are_complete(table, rows):
         assert list(dict.fromkeys(frame.attribution)) == NOISED
         assert set(NOISED) - {"noiser"} <= set(attributions.names())
     if "dataset" in frame:
-        used = set(papers.card("noiser").tasks)
-        assert set(frame.dataset) <= used
+        assert set(frame.dataset) <= set(papers.card("noiser").tasks)
         sizes = {d: papers.card("noiser").tasks[d].sizes[2] for d in ("knowns", "longra")}
         assert table != "table_7" or dict(zip(frame.dataset, frame.prompts, strict=True)) == sizes
 

@@ -25,8 +25,7 @@ def test_fifty_published_cells_are_those_of_the_papers():
 def test_every_layout_is_one_of_its_paper_and_keeps_its_cells(paper, name):
     layout = printed.layouts(paper)[name]
     cells = printed.cells(layout)
-    published = printed.published(layout)
-    assert len(cells) == len(published) * cells.definition.nunique()
+    assert len(cells) == len(printed.published(layout)) * cells.definition.nunique()
     assert not cells.duplicated([*layout.keys, "definition"]).any()
     assert (cells.ours.notna() | cells["mark"].isin(list(printed.MARKS))).all()
     assert not layout.pairs or layout.pairs in layout.keys

@@ -42,6 +42,17 @@ def test_every_form_is_the_same_texts(source):
     assert texts.column("target") is None
 
 
+def test_columns_that_are_not_read_are_told(capsys):
+    data.read(pd.DataFrame(ROWS).assign(labels=1, idx=0))
+    assert "data: not read are labels, idx; read are text, text_b, label" in capsys.readouterr().out
+
+
+def test_a_model_that_was_cast_since_it_was_loaded_is_refused():
+    model = tiny.classifier()
+    model.model.half()
+    refused("was loaded in torch.float32, and has weights in torch.float16 now", data.check_model, model)
+
+
 def test_a_validation_split_may_be_a_list():
     texts = data.read({"test": ["the plot"], "validation": ["boring", "great"]})
     assert list(texts.validation.text) == ["boring", "great"]

@@ -131,7 +131,7 @@ def test_captums_language_model_results(causal):
     for row, result, encoding in zip(rows, results, causal.encode(tiny.PROMPTS), strict=True):
         assert row[encoding.maskable] == pytest.approx(result.seq_attr.numpy(), rel=1e-6)
     assert one(causal, results[0], tiny.PROMPTS[:1])[0].tolist() == rows[0].tolist()
-    with pytest.raises(ValueError, match="text 0: 3 scores, but tiny-llama reads 10 tokens, 9 maskable"):
+    with pytest.raises(ValueError, match="text 0: 3 scores, tiny-llama has 10 tokens, 9 maskable"):
         one(causal, results[:1], tiny.PROMPTS[1:2])
 
 

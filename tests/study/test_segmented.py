@@ -205,8 +205,7 @@ def test_the_search_descends_into_what_is_not_fixed():
     free = hierarchical(model, [ASKED], ["passage", "word"], targets=[target])
     held = hierarchical(model, [ASKED], ["passage", "word"], targets=[target], fixed=[QUESTION])
     assert set(free.words[free.unit == "word"]) <= set(QUESTION.split())
-    best = held.words[0].split()
-    assert held.words[held.unit == "word"].isin(best).all() and len(held) > 2
+    assert held.words[held.unit == "word"].isin(held.words[0].split()).all() and len(held) > 2
 
 
 def test_what_is_fixed_stays_when_segments_are_erased(model):
@@ -231,8 +230,8 @@ def test_what_is_fixed_stays_when_segments_are_erased(model):
         (dict(removal="zero"), "removal='zero' is unknown: use 'mask', 'pad', 'delete'"),
         (dict(targets=["perhaps"]), "targets of text 0"),
         (dict(targets=[10**6]), "targets of text 0 is 1000000"),
-        (dict(targets=[1, 2]), "targets: 2 for 1 texts: give one a text"),
-        (dict(targets=3), "targets=3: give one a text"),
+        (dict(targets=[1, 2]), "targets: 2 for 1 texts: give a list, one for each text"),
+        (dict(targets=3), "targets=3: give a list, one for each text"),
         (dict(targets=[1], contrast=[1]), "contrast of text 0 is its target"),
         (dict(fixed="the plot"), "fixed='the plot': give one for each of 1 texts"),
         (dict(fixed=[None, None]), "give one for each of 1 texts"),

@@ -90,8 +90,7 @@ def test_a_terminal_shows_text(capsys, monkeypatch):
 def test_a_wide_table_names_the_attributions_in_each_part(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     report.show(study(), texts=0)
-    table = capsys.readouterr().out.split("Diagnosticity")[0]
-    assert table.count("leave-one-out") == 2
+    assert capsys.readouterr().out.split("Diagnosticity")[0].count("leave-one-out") == 2
 
 
 def test_a_notebook_shows_html_and_a_figure(monkeypatch):

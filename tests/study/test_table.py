@@ -130,8 +130,7 @@ def test_void_and_never_flipping_texts_above_a_fifth_are_told():
     values = pd.DataFrame(
         rows, columns=["model", "example", "attribution", "metric", "baseline", "draw", "value"]
     )
-    said = table.remarks(table.table(values, [ns, flip]), values, [ns, flip])
-    assert said == [
+    assert table.remarks(table.table(values, [ns, flip]), values, [ns, flip]) == [
         "3 texts are void in NS.",
         "2 of 5 texts keep their class as long as a token is left: they count as 1 in decision flip "
         "(fraction).",

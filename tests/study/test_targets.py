@@ -167,9 +167,9 @@ def test_soft_metrics_of_an_answer_are_means_over_its_tokens(causal):
 @pytest.mark.parametrize(
     ("wanted", "more", "message"),
     [
-        ({"a": 1, "b": 2}, {}, "targets={'a': 1, 'b': 2}: give one a text"),
-        ({1, 2}, {}, "targets={1, 2}: give one a text"),
-        (np.array(5), {}, "targets=array(5): give one a text"),
+        ({"a": 1, "b": 2}, {}, "targets={'a': 1, 'b': 2}: give a list, one for each text"),
+        ({1, 2}, {}, "targets={1, 2}: give a list, one for each text"),
+        (np.array(5), {}, "targets=array(5): give a list, one for each text"),
         (["good", "good"], dict(contrast=["film", "good "]), "contrast of text 1 is its target"),
         ([1, True], {}, "targets of text 1 is True"),
         ([1, 2], dict(contrast=[3, 2]), "contrast of text 1 is its target"),

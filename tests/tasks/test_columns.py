@@ -95,10 +95,19 @@ def test_evidence_that_is_not_in_the_text_is_refused(value, part):
         ([0, 0], None, [0, 0], ("0", "1")), ([1.0, 0.0], ("n", "p"), [1, 0], ("n", "p")),
         (np.array([1, 0]), ("n", "p"), [1, 0], ("n", "p")), (["1", "0"], None, [1, 0], ("0", "1")),
         (["1", "0"], ("n", "p"), [1, 0], ("n", "p")), (["1", "2"], ("2", "1"), [1, 0], ("2", "1")),
+        ([True, False], None, [1, 0], ("False", "True")), ([True, False], ("n", "p"), [1, 0], ("n", "p")),
+        (["B ", "a"], ("a", "b"), [1, 0], ("a", "b")),
     ],
 )  # fmt: skip
 def test_labels_become_numbers_in_the_order_of_their_names(values, labels, numbers, names):
     assert columns.classes({"test": values}, "label", "mine", labels) == ({"test": numbers}, names)
+
+
+def test_numbers_from_one_on_and_names_that_differ_by_case_are_told(capsys):
+    columns.classes({"test": [1, 5]}, "stars", "mine")
+    columns.classes({"test": ["a", "A"]}, "kind", "mine")
+    numbers, names = capsys.readouterr().out.splitlines()
+    assert "column 'stars' starts at 1; " in numbers and "differ by case alone: A, a" in names
 
 
 def test_classes_are_those_of_all_splits():

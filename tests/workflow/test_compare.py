@@ -104,7 +104,7 @@ def test_parameters_that_differ_are_named_and_so_is_the_nearest_record(project):
     assert compare.parameters(path) == ["sst.bert.s0: nothing of saloss is committed to compare it with"]
     committed = project / "results/small/saloss"
     save(committed, epochs=3)
-    assert compare.parameters(path) == ["sst.bert.s0: the parameters of the committed record"]
+    assert compare.parameters(path) == ["sst.bert.s0: as the committed record"]
     assert compare.parameters(save(project / "other", epochs=4)) == ["sst.bert.s0: epochs=3, not 4"]
     other = save(project / "other", rows="2e", epochs=3)
     assert compare.parameters(other) == ["sst.bert.s0: other rows in test"]

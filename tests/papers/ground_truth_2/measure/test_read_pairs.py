@@ -47,8 +47,7 @@ def test_halves_need_no_effects(made):
     scores, _ = made
     order = np.argsort(-scores["read first", "exponential"])
     assert READ[order[:10]].all() and not READ[order[10:]].any()
-    order = np.argsort(-scores["unread first", "exponential"])
-    assert not READ[order[:10]].any()
+    assert not READ[np.argsort(-scores["unread first", "exponential"])[:10]].any()
 
 
 def test_the_top_is_at_most_three_tenths_of_the_text():

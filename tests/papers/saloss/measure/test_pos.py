@@ -155,7 +155,6 @@ def test_tags_of_a_spacy_pipeline(tmp_path):
 
 def test_tags_of_the_default_pipeline():
     pytest.importorskip("en_core_web_sm")
-    text = "The film wasn't better than (Reuters) said , it is great."
-    assert tags([text]) == [
+    assert tags(["The film wasn't better than (Reuters) said , it is great."]) == [
         ["DET", "NOUN", "AUX", "ADJ", "SCONJ", "PROPN", "VERB", "PUNCT", "PRON", "AUX", "ADJ"]
     ]
