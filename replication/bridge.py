@@ -13,10 +13,10 @@ stands, where ours does, and steps:
 
 A value is the mean of a column over the rows of `where`, less that of the rows with the entries `minus`. A
 step is the difference of two such values: `to` and `from` change the `where` of ours, `value` and
-`from_value` its column; without a `from` of either kind it starts at our value. With a `table` of its own a
-step has a `where` of its own: the first such step goes to other texts or models, on which those after it
-were measured. `place` is "published", a folder in results/, such as "benchmarks", or, by default,
-"report": the report's tables. A bridge's own `where` holds in all of them; a `scale` says of which it is.
+`from_value` its column, `place` and `from_place` where its table is; without one of these from-entries it
+starts at our value. With a `table` of its own a step has a `where` of its own. `place` is "published", a
+folder in results/, such as "benchmarks", or, by default, "report": the report's tables. A bridge's own
+`where` holds in all of them; a `scale` says of which it is.
 A choice without a step that is not said to be the `same` as the paper's is unknown; of one of which a step
 changes a `part`, "other <choice>" is.
 """
@@ -144,7 +144,7 @@ def of_entry(entry, paper, folder):
         rows = everywhere if "table" in step else ours["where"]
         after = _value(changed | {"where": rows | step["to"]}, paper, folder)
         start = changed | {"where": rows | step.get("from", {})}
-        start["value"] = step.get("from_value", changed["value"])
+        start |= {name: step[f"from_{name}"] for name in ("value", "place") if f"from_{name}" in step}
         before = _value(start, paper, folder) if {"from", "from_value"} & set(step) else values[0]
         if not np.isnan(after - before):
             steps.append((step["choice"], step["what"], after - before))

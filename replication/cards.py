@@ -113,6 +113,8 @@ def headline_table(claims, headline):
             asked += f": {row['reason']}"
         elif threshold:
             asked += f"; threshold {threshold:g}"
+        if row["verdict"] in (verdicts.HOLDS, verdicts.FAILS) and row["agree"] < row["of"]:
+            asked += f"; {row['agree']} of {row['of']} options agree"
         if row["within_margin"] == verdicts.YES:
             asked += f"; no larger than ±{one.margin:g}"
         elif row["at_least_half"] == verdicts.NO and row["verdict"] != verdicts.FAILS:
@@ -237,7 +239,8 @@ def _larger(folder, headline):
     claims = _read(folder.parents[1] / "base" / folder.name)
     models = ", ".join(map(model_title, sorted({*claims.get("model", ())} - {""})))
     squares = f"A model of the papers' size, {models}: {strip(claims, headline)}"
-    return [fold(headline_table(claims, headline), squares)] * bool(len(claims))
+    note = WORDING["captions"]["larger"].format(paper=folder.name)
+    return [fold(f"{headline_table(claims, headline)}\n\n{note}", squares)] * bool(len(claims))
 
 
 def _picture(folder):
@@ -272,7 +275,7 @@ def finding(row):
     >>> finding(row)
     '🟩 **Holds**: published +0.100, ours +0.200 [+0.100, +0.300] with bert.'
     >>> finding(row | {"model": "", "not_shown_with": "ties; sign"}).split("; ")[1]
-    'undecided with another choice of ties or sign.'
+    'open with another choice of ties or sign.'
     """
     published = "" if math.isnan(row["published"]) else f"published {_published(row)}, "
     on = f" on {_cases(row['cases'], IN_A_ROW)}" if row["cases"] else ""
@@ -282,7 +285,7 @@ def finding(row):
     word = row["verdict"].capitalize() + " on a choice left open" * depends
     reason = f" ({row['reason']})" if row["verdict"] == verdicts.UNDECIDED else ""
     turned = row.get("otherwise" if depends else "not_shown_with", "").replace("; ", " or ")
-    other = ("; with " if depends else "; undecided with another choice of ") + turned if turned else ""
+    other = ("; with " if depends else "; open with another choice of ") + turned if turned else ""
     return f"{SQUARES[row['verdict']]} **{word}**{reason}: {published}ours {_ours(row)}{on}{model}{other}."
 
 
@@ -295,8 +298,6 @@ def with_counts(text, folder):
     def cell(match):
         claims, headline = read_claims(folder / match[2] / "claims.csv"), papers.headline(match[2])
         larger = read_claims(folder.with_name("base") / match[2] / "claims.csv")  # see `of_sizes`
-        if claims.empty:
-            return f"{match[1]}not complete yet{match[3]}"
         said = strip(claims, headline) if headline else counts(claims)
         if headline and folder.name == "small" and len(larger):
             said = f"small {said}<br>base {strip(larger, headline)}"

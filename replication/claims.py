@@ -343,7 +343,7 @@ def multiverse_tables(state, card, scale, gate=None, seeds=None):
             other = changed(name).get(claim.key, claim)
             if isinstance(other.values, dict) and not other.values:
                 options[name] = verdicts.Verdict(verdicts.UNTESTED, reason="no records")
-            elif len(other.values) and not _same(claim, other):
+            elif len(other.values) and not _same(kept, of_accepted(other, gate)):
                 options[name] = judged(other, gate, counted)[0]
         if 0 < len(kept.values) < len(claim.values):
             every = judged(claim, None, counted)[0]

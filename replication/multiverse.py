@@ -13,7 +13,7 @@ from faithlib.report.figures import WIDTH, add_legend, heat, mark
 from faithlib.report.style import labelled, note_scale
 from faithlib.statistics.base import LEVEL, holm
 from replication import WORDING, papers
-from replication.verdicts import DEPENDS, FAILS, HOLDS, UNDECIDED, UNTESTED, Verdict, side
+from replication.verdicts import DEPENDS, FAILS, HOLDS, UNTESTED, Verdict, side
 
 CHOICES = ["claim", "choice", "option", "value", "ci_low", "ci_high", "threshold", "verdict"]  # choices.csv
 MAIN = "main"  # setting, in the column `choice`
@@ -81,8 +81,8 @@ def multiverse(claim: str, main: Verdict, options: dict, grid: dict | None = Non
 
     The verdict stays that of the main setting unless a setting has the opposite one ("holds" and "does not
     hold") after Holm over all settings: then it "depends" on its choices. Where settings of the grid alone
-    are opposite to it, or to each other, it depends on the choices of the smallest of them. A choice with an
-    option that is undecided or depends, where the main setting is decided, is in `not_shown_with`.
+    are opposite to it, or to each other, it depends on the choices of the smallest of them. Of a main setting
+    that is decided, `not_shown_with` has each other choice with an option that has another verdict.
 
     Args:
         claim: its words.
@@ -106,12 +106,13 @@ def multiverse(claim: str, main: Verdict, options: dict, grid: dict | None = Non
     verdict = main
     if main.word != UNTESTED:
         settings = {(): main} | {(name,): option for name, option in tested.items()} | _tested(grid)
-        if depends := _depends_on(settings):
+        depends = _depends_on(settings)
+        if depends:
             reason = "; ".join(filter(None, [f"main setting: {main.word}", main.reason]))
             verdict = replace(main, word=DEPENDS, depends_on=depends, reason=reason)
-        elif main.word in (HOLDS, FAILS):
-            open_ = dict.fromkeys(c for (c, _), x in tested.items() if x.word in (UNDECIDED, DEPENDS))
-            verdict = replace(main, not_shown_with=tuple(open_))
+        if main.word in (HOLDS, FAILS):
+            others = [c for (c, _), x in tested.items() if x.word != main.word and c not in depends]
+            verdict = replace(verdict, not_shown_with=tuple(dict.fromkeys(others)))
     named = {tuple(map(CROSS.join, zip(*cell, strict=True))): x for cell, x in grid.items()}
     cells = {(MAIN, MAIN): main} | options | named
     rows = [(claim, *key, x.value, x.low, x.high, main.bound, x.word) for key, x in cells.items()]

@@ -18,8 +18,7 @@ def select(table, **values):
     """The rows that have the given values, column=value or a list of them; a missing one is ""."""
     for column, wanted in values.items():
         wanted = wanted if isinstance(wanted, list) else [wanted]
-        missing = table[column].isna() & ("" in wanted)
-        table = table[table[column].isin(wanted) | missing]
+        table = table[table[column].isin(wanted) | table[column].isna() & ("" in wanted)]
     return table
 
 

@@ -40,7 +40,7 @@ class Verdict:
         borderline: whether a bootstrap bound lies within four Monte-Carlo errors of the threshold.
         reason: why it is not decided, or what decides, in words.
         depends_on: the choices, or "the data set", whose options have opposite verdicts.
-        not_shown_with: choices with an option that is undecided or depends where this is decided.
+        not_shown_with: choices, beside those, with an option that has another verdict than the main setting.
         shown_on: of `somewhere`: where the claim is shown.
         value_all: estimate with `other_cases`; NaN where there are none.
         quantifier: "on average", "somewhere" or "everywhere", of several cases.

@@ -26,7 +26,7 @@ def test_multiverse_keeps_the_verdict_of_the_main_setting():
 def test_a_verdict_depends_on_choices_with_opposite_verdicts():
     options = {("ties", ">="): verdict_of(FAILS, -0.1), ("removal", "delete"): verdict_of(UNDECIDED)}
     outcome = multiverse.multiverse("claim", verdict_of(HOLDS), options)
-    assert outcome.verdict.text() == "depends on ties (main setting: holds; 3 seeds)"
+    assert outcome.verdict.text() == "depends on ties (main setting: holds; not shown with removal; 3 seeds)"
     assert outcome.verdict.value == 0.1 and outcome.table.verdict[0] == HOLDS
     # opposite to each other, not to the main setting, and across two choices
     options = {("ties", ">="): verdict_of(FAILS, -0.1), ("removal", "delete"): verdict_of(HOLDS)}
