@@ -114,7 +114,7 @@ def headline_table(claims, headline):
         elif threshold:
             asked += f"; threshold {threshold:g}"
         if row["verdict"] in (verdicts.HOLDS, verdicts.FAILS) and row["agree"] < row["of"]:
-            asked += f"; {row['agree']} of {row['of']} options agree"
+            asked += f"; {row['agree']}/{row['of']} options agree"
         if row["within_margin"] == verdicts.YES:
             asked += f"; no larger than ±{one.margin:g}"
         elif row["at_least_half"] == verdicts.NO and row["verdict"] != verdicts.FAILS:
