@@ -41,9 +41,7 @@ def three_families():
         "Three families of methods score the words of one sentence, and disagree",
         *parts,
         rect(14, 190, 672, 34, "#f3f3f3", PALE),
-        text(
-            26, 212, "One model, one prediction, three answers. At most one of them can be the whole truth."
-        ),
+        text(26, 212, "Three answers: is one of them wrong, or do they answer different questions?"),
     )
 
 
@@ -94,10 +92,8 @@ def erasure():
         text(486, 22, "p(negative)", 14, bold=True),
         *parts,
         rect(14, 166, 672, 56, "#f3f3f3", PALE),
-        text(26, 189, "Sufficiency", bold=True),
-        text(170, 189, "the rationale alone says the same: 0.92 to 0.85"),
-        text(26, 211, "Comprehensiveness", bold=True),
-        text(170, 211, "without the rationale the model no longer says so: 0.92 to 0.35"),
+        text(26, 189, "Sufficiency:", bold=True, after="the rationale alone says the same: 0.92 to 0.85"),
+        text(26, 211, "Comprehensiveness:", bold=True, after="the rest alone does not: 0.92 to 0.35"),
     )
 
 
@@ -127,7 +123,7 @@ def verdicts():
         return line([(low, y), (high, y)], colour) + "\n".join(ends) + rect(middle - 4, y - 4, 8, 8, colour)
 
     rows = (
-        ("holds", [(zero + 30, zero + 110, BLUE)], "all of the interval is on the claim's side"),
+        ("holds", [(zero + 30, zero + 110, BLUE)], "all of it is on the claim's side"),
         ("does not hold", [(zero - 110, zero - 30, BLUE)], "all of it is on the other side"),
         ("undecided", [(zero - 50, zero + 80, BLUE)], "it contains no effect"),
         (

@@ -267,7 +267,7 @@ def fmm():
         tokens(330, 46, words, None, (1,)), arrow((468, 58), (494, 58)),
         box(496, 42, 190, 34, "max of each embedding"), arrow((590, 76), (590, 92)),
         box(496, 94, 190, 50, "compare with validation", "texts: p-value"),
-        lines(330, 104, "no, if more than 5 %", "of texts have p < .05", size=13, colour=GREY),
+        lines(330, 104, "no, if clearly more", "than 5 % of texts", "have p < .05", size=13, colour=GREY),
         line([(14, 164), (686, 164)], PALE, 1),
         text(14, 192, "3  Mask what is important, on the same model", bold=True),
         tokens(14, 206, words, [0.1, 0.95, 0.4]), tokens(14, 236, words, None, (1,)),
