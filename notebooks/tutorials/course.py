@@ -30,12 +30,12 @@ PAGE = """### {claim} **{verdict}**
 
 | | main setting | {choice} |
 |---|---|---|
-| value | {value} | |
+| value | {value} | {value_there} |
 | 95 % interval | {low} to {high} | {low_there} to {high_there} |
 | verdict | {verdict} | {verdict_there} |
 
 **Model.** {model}. **Texts.** {texts}. **Metric.** {metric}. **Against.** {baseline}.
-**Unit.** {unit}, n = {n}.
+**Unit.** {unit}, n = {n}. **Erasing.** {erasing}.
 
 **Not tested.** {not_tested}
 """
@@ -215,13 +215,14 @@ def page(parts):
 
 
 def looks(label, roles=None):
-    """Colour, marker and dashes of a line: those of an attribution, of a role, or of random scores."""
+    """Colour, marker and dashes of a line: of a role, or of an attribution by its name or its label."""
     roles = roles or {}
     if label in roles:
         return style.role(roles[label], label)
-    if label in names():
-        return style.line(label)
-    return style.role("reference" if label in RANDOM or label == "random" else "proposed", label)
+    name = label.replace("-", "_").replace(" ", "_")
+    if name in (*names(), "random"):
+        return style.line(name)
+    return style.role("reference" if label in RANDOM else "proposed", label)
 
 
 def lines(panels, caption, xlabel, ylabel, roles=None, dotted=None, points=False, size=(6.8, 2.5), **axes):
@@ -256,7 +257,8 @@ def dots(tables, caption, xlabel, roles, at=None, size=(6.8, 2.4), **axes):
 
     Args:
         tables: {label: table}, a row each for what is compared. A Series is a dot a row; a DataFrame with
-            columns value, low and high an interval; any other one a dot for each of its columns.
+            columns value, low and high an interval; any other one a dot for each of its columns, one
+            below the other so that equal values can be seen.
         roles: {label: a role, or a colour}.
         at: where a dotted line stands, or {label: where}.
     """
@@ -272,7 +274,8 @@ def dots(tables, caption, xlabel, roles, at=None, size=(6.8, 2.4), **axes):
             error = [table.value - table.low, table.high - table.value]
             axis.errorbar(table.value, rows, xerr=error, **look)
         else:
-            axis.plot(table.to_numpy().T.ravel(), np.tile(rows, table.shape[1]), **look)
+            below = 0.07 * (np.arange(table.shape[1]) - (table.shape[1] - 1) / 2)
+            axis.plot(table.to_numpy().ravel(), np.add.outer(rows, below).ravel(), mec="white", **look)
         if isinstance(at, dict):
             axis.axvline(at[label], color=look["color"], linestyle=":")
     if at is not None and not isinstance(at, dict):

@@ -196,6 +196,7 @@ PAGE = {
     "metric": "NC, higher is better", "baseline": "random scores", "unit": "texts", "n": 50, "value": 0.1,
     "low": 0.02, "high": 0.2, "verdict": "holds", "choice": "metric: flip", "low_there": -0.1,
     "high_there": 0.1, "verdict_there": "undecided", "not_tested": "other models, other data, other seeds",
+    "erasing": "[MASK], 20 % of the tokens; 2 of 52 texts void", "value_there": 0.0,
 }  # fmt: skip
 OPPOSITE = {"low_there": -0.2, "high_there": -0.1, "verdict_there": "does not hold"}
 
@@ -400,6 +401,7 @@ ANSWERS = [
     (10, "page", PAGE | OPPOSITE, "follows 'depends'"),
     (10, "page", list(PAGE), "a dict is expected"),
     (10, "page", PAGE | {"baseline": ""}, "baseline is missing: against what?"),
+    (10, "page", PAGE | {"erasing": ""}, "erasing is missing: how were tokens erased"),
     (10, "page", PAGE | {"unit": "reviews"}, "use one of texts"),
     (10, "page", PAGE | {"metric": "NC"}, "higher is better or"),
     (10, "page", PAGE | {"metric": "NC, lower is better"}, "of NC, higher is better"),
@@ -415,7 +417,7 @@ ANSWERS = [
     (10, "page", PAGE | {"value": 0.3}, "above its interval"),
     (10, "page", PAGE | {"low": -0.1}, "follows 'undecided'"),
     (10, "page", PAGE | {"value": "large"}, "write a number"),
-    (10, "page", PAGE | {"not_tested": "nothing"}, "in a sentence"),
+    (10, "page", PAGE | {"not_tested": "nothing"}, "name models, data or choices"),
 ]  # fmt: skip
 
 

@@ -28,7 +28,9 @@ PAGE = {  # part of the page: what a referee asks where it is missing
     "low": "how sure is it? The lower end of the interval",
     "high": "how sure is it? The upper end of the interval",
     "verdict": "which word follows?",
+    "erasing": "how were tokens erased, at which ratios, and how many texts have no value?",
     "choice": "which choice was varied, and to what?",
+    "value_there": "how large is the value under the other choice?",
     "low_there": "what is the lower end under the other choice?",
     "high_there": "what is the upper end under the other choice?",
     "verdict_there": "which word follows under the other choice?",
@@ -192,9 +194,9 @@ def page(mine, cards=None):
     for part, question in PAGE.items():
         if part not in mine or mine[part] is None or mine[part] in ("", ...):
             raise Hint(f"{part} is missing: {question}")
-    for part in ("claim", "model", "texts", "metric", "baseline", "choice", "not_tested"):
+    for part in ("claim", "model", "texts", "metric", "baseline", "erasing", "choice", "not_tested"):
         asked(mine, part, isinstance(mine[part], str), "write words")
-    for part in ("n", "value", "low", "high", "low_there", "high_there"):
+    for part in ("n", "value", "low", "high", "value_there", "low_there", "high_there"):
         asked(mine, part, isinstance(mine[part], Real) and not isinstance(mine[part], bool), "write a number")
     asked(mine, "claim", " than " in mine["claim"], "a claim compares: … than …")
     better = re.search("(higher|lower) is better", mine["metric"])
@@ -220,11 +222,7 @@ def page(mine, cards=None):
         of_cards = [card["texts" if part == "n" else part] for card in cards.values()]
         asked(mine, part, np.isclose(mine[part], of_cards, 0.01).any(), "none of your cards has this number")
     words = [decide(mine[low], mine[high]) for low, high in (ENDS, THERE)]
-    asked(
-        mine, "verdict_there", mine["verdict_there"] == words[1], f"from this interval follows {words[1]!r}"
-    )
+    asked(mine, "verdict_there", mine["verdict_there"] == words[1], f"its interval says {words[1]!r}")
     word = DEPENDS if set(words) == {HOLDS, FAILS} else words[0]
     asked(mine, "verdict", mine["verdict"] == word, f"from these intervals follows {word!r}")
-    asked(
-        mine, "not_tested", len(mine["not_tested"].split()) > 4, "name models, data or choices, in a sentence"
-    )
+    asked(mine, "not_tested", len(mine["not_tested"].split()) > 4, "name models, data or choices")
