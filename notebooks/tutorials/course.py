@@ -275,7 +275,7 @@ def dots(tables, caption, xlabel, roles, at=None, size=(6.8, 2.4), **axes):
             axis.errorbar(table.value, rows, xerr=error, **look)
         else:
             below = 0.07 * (np.arange(table.shape[1]) - (table.shape[1] - 1) / 2)
-            axis.plot(table.to_numpy().ravel(), np.add.outer(rows, below).ravel(), mec="white", **look)
+            axis.plot(table.to_numpy().ravel(), np.add.outer(rows, below).ravel(), mec="white", ms=8, **look)
         if isinstance(at, dict):
             axis.axvline(at[label], color=look["color"], linestyle=":")
     if at is not None and not isinstance(at, dict):
