@@ -81,8 +81,8 @@ def load_model(
         )
     if not isinstance(source, str) or not source:
         raise ValueError(
-            f"source={str(source)[:40]!r} is no model: give a folder, a name on the hub, a transformers "
-            "model with tokenizer=, or an adapter (docs/adding.md, 'A model family')"
+            f"source={' '.join(repr(source).split())[:60]} is no model: give a folder, a name on the hub, a "
+            "transformers model with tokenizer=, or an adapter (docs/adding.md, 'A model family')"
         )
     placed: dict[str, Any] = {"device": device or "cpu", "device_map": device_map}
     placed["attn_implementation"] = attn_implementation
