@@ -30,7 +30,7 @@ NUMBERS = ("threshold", "value", "ci_low", "ci_high", "published", "p_holm", *WH
 KEYS = ["claim", "definition", "baseline", "headline"]
 HEADERS, SQUARES = WORDING["headers"], WORDING["squares"]
 NO_RECORD = "🔲"
-SIZES = {"small": "small models", "base": "models of the papers' size"}
+SIZES = {"small": "scale small", "base": "scale base"}
 SIZES_FILE = "figures/base/sizes.png"  # from the project's root
 UNSIZED = "No unit of the scale *base* has been computed: there is nothing to compare yet."
 
@@ -238,7 +238,7 @@ def _larger(folder, headline):
     """[the headline claims with the models of the scale base, folded]; [] without a record there."""
     claims = _read(folder.parents[1] / "base" / folder.name)
     models = ", ".join(map(model_title, sorted({*claims.get("model", ())} - {""})))
-    squares = f"A model of the papers' size, {models}: {strip(claims, headline)}"
+    squares = f"Scale base, {models}: {strip(claims, headline)}"
     note = WORDING["captions"]["larger"].format(paper=folder.name)
     return [fold(f"{headline_table(claims, headline)}\n\n{note}", squares)] * bool(len(claims))
 

@@ -273,7 +273,8 @@ def _sparser(shares):
     """How much more of its importance attention has on the top 20 % than the next measure (appendix E)."""
     if shares is None or shares.empty:
         return []
-    rows = select(shares, job="unmasked", by="ratio", top=EARLY, variant="")
+    rows = select(main(shares), job="unmasked", by="ratio", top=EARLY)
+    rows = rows[rows.variant != SAME_TEXTS]
     by_case = rows.groupby(["dataset", "model"], sort=False)
     wide = {key: part.groupby(["seed", "measure"]).share.mean().unstack("measure") for key, part in by_case}
     leads = {key: _lead(table, "attention") for key, table in _with_attention(wide).items()}

@@ -26,9 +26,12 @@ FORMS = {"Eq. 2": "integrated_gradients_abs", "released": "weighted_integrated_g
 
 
 def main(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the main setting: units without a variant, and encoders, which run on fewer texts alone."""
+    """The rows of the main setting: units without a variant, and encoders, which run on fewer texts alone.
+
+    At scale base these are the units with GloVe vectors, of which there are no others.
+    """
     encoder = rows.model.map(results.slug) != "bilstm"
-    return rows[(rows.variant == "") | (rows.variant == SAME_TEXTS) & encoder]
+    return rows[rows.variant.isin(["", "glove-50d"]) | (rows.variant == SAME_TEXTS) & encoder]
 
 
 def setting(points, outputs="36", form="Eq. 2", texts="all"):

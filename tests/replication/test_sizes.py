@@ -57,7 +57,7 @@ def test_claims_of_both_scales_stand_side_by_side(root):
 
 def test_a_card_folds_the_claims_of_larger_models(root):
     (text,) = cards._larger(root / "results/small/saloss", HEADLINE)
-    assert f"A model of the papers' size, base: 🟥{NO_RECORD}🟥" in text
+    assert f"Scale base, base: 🟥{NO_RECORD}🟥" in text
     assert text.count("🟥 does not hold") == len(HEADLINE) - 1 and text.count("-0.300 [-0.400, -0.200]") > 1
     assert cards._larger(root / "results/small/fmm", papers.headline("fmm")) == []
 
