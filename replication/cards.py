@@ -298,7 +298,7 @@ def with_counts(text, folder):
     def cell(match):
         claims, headline = read_claims(folder / match[2] / "claims.csv"), papers.headline(match[2])
         larger = read_claims(folder.with_name("base") / match[2] / "claims.csv")  # see `of_sizes`
-        said = strip(claims, headline) if headline else counts(claims)
+        said = counts(claims) if len(claims) and not headline else strip(claims, headline)
         if headline and folder.name == "small" and len(larger):
             said = f"small {said}<br>base {strip(larger, headline)}"
         return f"{match[1]}{said}{match[3]}"

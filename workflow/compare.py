@@ -70,7 +70,7 @@ def parameters(path):
 
 def other_rows(old, new):
     """The splits whose rows are not those of another record: ["other rows in <split>"]."""
-    then, now = (record["provenance"]["data"].get("sha256", {}) for record in (old, new))
+    then, now = ((record["provenance"].get("data") or {}).get("sha256", {}) for record in (old, new))
     return [f"other rows in {split}" for split in then if now.get(split) != then[split]]
 
 

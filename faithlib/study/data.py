@@ -114,9 +114,9 @@ def check_model(model):
             f"model is of type {type(model).__name__}: give what load_model returns, or an adapter "
             "(docs/adding.md, 'A model family')"
         )
-    weights = [w for w in getattr(model.model, "parameters", list)() if not precision.quantised(w)]
-    if others := {w.dtype for w in weights} - {torch.float32, getattr(model, "dtype", torch.float32)}:
-        now = f"and has weights in {others.pop()} now: give load_model the changed model"
+    one = next(iter(getattr(model.model, "parameters", list)()), torch.zeros(1))  # a model's dtype is its own
+    if one.dtype not in (torch.float32, getattr(model, "dtype", one.dtype)) and not precision.quantised(one):
+        now = f"and has weights in {one.dtype} now: give load_model the changed model"
         raise ValueError(f"{model.name} was loaded in {model.dtype}, {now}")
     config = getattr(model.model, "config", None)
     if not hasattr(model, "prefix") and hasattr(config, "problem_type"):

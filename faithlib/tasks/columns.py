@@ -129,9 +129,9 @@ def classes(columns, name, place, labels=None):
 
 
 def _label(value, labels):
-    """A label without blanks around it; true and false are names, or 1 and 0 where `labels` names classes."""
+    """A label without blanks around it; true and false are names, or 1 and 0 of two `labels` with others."""
     if isinstance(value, (bool, np.bool_)):
-        return int(value) if labels else str(value)
+        return int(value) if labels and len(labels) == 2 and str(value) not in labels else str(value)
     return value.strip() if isinstance(value, str) else value
 
 

@@ -96,7 +96,7 @@ def test_evidence_that_is_not_in_the_text_is_refused(value, part):
         (np.array([1, 0]), ("n", "p"), [1, 0], ("n", "p")), (["1", "0"], None, [1, 0], ("0", "1")),
         (["1", "0"], ("n", "p"), [1, 0], ("n", "p")), (["1", "2"], ("2", "1"), [1, 0], ("2", "1")),
         ([True, False], None, [1, 0], ("False", "True")), ([True, False], ("n", "p"), [1, 0], ("n", "p")),
-        (["B ", "a"], ("a", "b"), [1, 0], ("a", "b")),
+        (["B ", "a"], ("a", "b"), [1, 0], ("a", "b")), ([True], ("True", "F"), [0], ("True", "F")),
     ],
 )  # fmt: skip
 def test_labels_become_numbers_in_the_order_of_their_names(values, labels, numbers, names):
