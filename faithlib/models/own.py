@@ -24,7 +24,7 @@ def load_model(
     data: Any = None,
     new_head: bool = False,
     seed: int = 0,
-    dtype: str = "",
+    dtype: str | torch.dtype = "",
     device: str = "",
     max_length: int = 0,
     model_dir: str = "",
@@ -65,8 +65,10 @@ def load_model(
         >>> load_model("tiny-bert", labels=("no", "yes"), data=["the plot was great"]).outputs
         2
     """
+    dtype = str(dtype).removeprefix("torch.")
     _check_settings(new_head, seed, dtype, max_length)
     asked, texts = _asked(labels, data)
+    ordered = labels is not None
     source = str(source) if isinstance(source, pathlib.Path) else source
     if not isinstance(source, (str, torch.nn.Module)) and all(hasattr(type(source), a) for a in ADAPTER):
         settings = {"tokenizer": tokenizer, "new_head": new_head, "dtype": dtype, "max_length": max_length}
@@ -76,9 +78,7 @@ def load_model(
     if isinstance(source, torch.nn.Module):
         if device_map is not None or attn_implementation is not None:
             raise ValueError("device_map and attn_implementation are for folders and names: leave them out")
-        return _in_memory(
-            source, tokenizer, asked, texts, new_head, seed, dtype, device, max_length, labels is not None
-        )
+        return _in_memory(source, tokenizer, asked, texts, new_head, seed, dtype, device, max_length, ordered)
     if not isinstance(source, str) or not source:
         raise ValueError(
             f"source={' '.join(repr(source).split())[:60]} is no model: give a folder, a name on the hub, a "
@@ -107,7 +107,7 @@ def load_model(
         _say_new(source, asked, seed)
         loading.name_classes(model.config, asked)
     else:
-        model, tokenizer = _with_own_head(source, config, asked, labels is not None, placed)
+        model, tokenizer = _with_own_head(source, config, asked, ordered, placed)
     return loading.tried(Classifier, model, tokenizer, source, max_length, dtype, texts)
 
 

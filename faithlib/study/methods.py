@@ -1,6 +1,6 @@
 """The attributions of a study: registered names, functions that join for one call, and scores given."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
@@ -67,7 +67,7 @@ def _pairs(wanted):
         wanted = [wanted]
     if isinstance(wanted, Mapping):
         pairs = list(wanted.items())
-    elif isinstance(wanted, (list, tuple)):
+    elif isinstance(wanted, Iterable) and not isinstance(wanted, Set):
         pairs = list(dict.fromkeys((_name(what), what) for what in wanted))
     else:
         raise ValueError(f"attributions of type {type(wanted).__name__}: give names and functions in a list")

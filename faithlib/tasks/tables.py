@@ -19,7 +19,7 @@ from faithlib.tasks.sources import readable
 from faithlib.tasks.table import SPLITS, SUFFIXES, TASKS, Task
 
 COLUMNS = ("text_b", "label", "evidence", "target", "contrast")  # ours, beside text
-ALSO = {"validation": ("dev", "val", "valid")}  # what files of a split are called as well
+CALLED = (("train", ("train",)), ("validation", ("validation", "dev", "val", "valid")), ("test", ("test",)))
 KINDS = "a task's name, a parquet, csv, tsv or jsonl file, a folder of them, a table or a list of texts"
 
 
@@ -55,7 +55,7 @@ def _check(named, labels):
     """The columns' names and the classes, checked before anything is read."""
     for what, column in named.items():
         if not isinstance(column, str) and (column is not None or what == "text"):
-            raise ValueError(f"{what}={column!r} is no name of a column: give a string")
+            raise ValueError(f"{what}={column!r} names no column: give a string; values go into the table")
     twice = [c for c in named.values() if c is not None and list(named.values()).count(c) > 1]
     if twice:
         raise ValueError(f"column {twice[0]!r} is named twice: give every column one meaning")
@@ -120,11 +120,12 @@ def read_source(source):
     if isinstance(source, (str, os.PathLike)):
         return _read_path(source)
     if isinstance(source, Mapping):
-        for split in [split for split in source if split not in SPLITS]:
+        named = _splits(source, "data")
+        for split in [split for split in source if split not in named.values()]:
             if type(source).__name__ != "DatasetDict":  # one of the hub may have more, such as unsupervised
                 raise ValueError(f"split {split!r} is unknown: give {', '.join(SPLITS)}, or a DataFrame")
             print(f"data: split {split!r} is not read; read are {', '.join(SPLITS)}")
-        tables = {split: as_frame(source[split]) for split in SPLITS if split in source}
+        tables = {split: as_frame(source[name]) for split, name in named.items()}
         if not tables:
             raise ValueError("data has no splits: give {'test': table}")
         return "memory", "data", tables
@@ -170,22 +171,23 @@ def _read_path(source):
 
 
 def _read_folder(folder):
-    paths_of = {}
-    for split in SPLITS:
-        paths = [folder / f"{name}{end}" for name in (split, *ALSO.get(split, ())) for end in SUFFIXES]
-        paths_of[split] = [path for path in paths if path.is_file()]
-    if not any(paths_of.values()):
+    names = {path.name for path in folder.iterdir() if path.is_file()}
+    named = _splits(names, f"folder {str(folder)!r}", SUFFIXES)
+    if not named:
         raise FileNotFoundError(
             f"folder {str(folder)!r} has no data: give one with train, validation or test as .parquet, .csv, "
             ".tsv or .jsonl"
         )
-    for split, paths in paths_of.items():
-        if len(paths) > 1:
-            raise ValueError(
-                f"folder {str(folder)!r} has {' and '.join(p.name for p in paths)}: keep one file of the "
-                f"split {split!r}"
-            )
-    return {split: _read_file(paths[0]) for split, paths in paths_of.items() if paths}
+    return {split: _read_file(folder / name) for split, name in named.items()}
+
+
+def _splits(names, where, ends=("",)):
+    """{split: what it is called} among these names; ValueError for a split that is there twice."""
+    found = {s: [n + end for n in called for end in ends if n + end in names] for s, called in CALLED}
+    for split, twice in found.items():
+        if len(twice) > 1:
+            raise ValueError(f"{where} has {' and '.join(twice)}: keep one of the split {split!r}")
+    return {split: called[0] for split, called in found.items() if called}
 
 
 def _read_file(path):

@@ -88,7 +88,7 @@ def test_the_dtype_is_that_of_the_weights_unless_asked_for(tmp_path):
     built.model.to(torch.bfloat16)
     source = saved(tmp_path, built)
     assert load_model(source).dtype == torch.bfloat16
-    assert load_model(source, dtype="float32").dtype == torch.float32
+    assert load_model(source, dtype=torch.float32).dtype == torch.float32
     assert load_model(built.model, built.tokenizer).dtype == torch.bfloat16
 
 

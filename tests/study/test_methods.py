@@ -34,6 +34,9 @@ def test_functions_are_registered_for_one_call():
     with methods.joined({"mine": keep, "theirs": "lime", "given": [[0.5]]}) as joined:
         assert joined.computed == {"mine": "mine", "theirs": "lime"} and joined.scores == {"given": [[0.5]]}
         assert joined.order == ["mine", "theirs", "given"]
+    for several in (np.array(["lime", "beam"]), (name for name in ("lime", "beam"))):
+        with methods.joined(several) as joined:
+            assert joined.order == ["lime", "beam"]
 
 
 def test_they_leave_when_the_call_fails():

@@ -80,7 +80,7 @@ def test_a_folder_has_a_file_for_each_split(tmp_path):
     files(tmp_path)["csv"].rename(folder / "dev.csv")
     assert load_data(folder, **NAMED).provenance["rows"] == {"train": 4, "validation": 4, "test": 4}
     (folder / "validation.csv").write_text("what,stars")
-    refused("has validation.csv and dev.csv: keep one file of the split", source=folder)
+    refused("has validation.csv and dev.csv: keep one of the split", source=folder)
 
 
 def test_datasets_of_the_hub_name_their_classes():
@@ -90,6 +90,8 @@ def test_datasets_of_the_hub_name_their_classes():
     assert data.task.labels == ("neg", "pos") and data.splits["test"]["label"][:] == [1, 1]
     both = load_data(datasets.DatasetDict(train=made, test=made), label="label")
     assert list(both.splits) == ["train", "test"]
+    assert list(load_data({"dev": made, "train": made}, label="label").splits) == ["train", "validation"]
+    refused("data has validation and dev: keep one", source={"dev": made, "validation": made}, label="label")
     refused(
         "has the classes neg, pos, labels names pos, neg", source=made, label="label", labels=["pos", "neg"]
     )
