@@ -113,15 +113,14 @@ def headline_table(claims, headline):
             asked += f": {row['reason']}"
         elif threshold:
             asked += f"; threshold {threshold:g}"
-        if row["verdict"] in (verdicts.HOLDS, verdicts.FAILS) and row["agree"] < row["of"]:
+        if row["verdict"] != verdicts.DEPENDS and row["agree"] < row["of"]:
             asked += f"; {row['agree']}/{row['of']} options agree"
         if row["within_margin"] == verdicts.YES:
             asked += f"; no larger than ±{one.margin:g}"
         elif row["at_least_half"] == verdicts.NO and row["verdict"] != verdicts.FAILS:
             opposite = row["value"] * row["published"] < 0
             asked += "; opposite sign" if opposite else "; less than half the published"
-        if row["published"] < threshold:
-            asked += "; the paper's own number for these data sets contradicts it"
+        asked += "; the paper's own number on these data contradicts it" * bool(row["published"] < threshold)
         asked += f"; {one.caveat}" * bool(one.caveat)
         verdict = SQUARES[row["verdict"]] + labelled(asked)
         on = _cases(row["cases"] or row["other_cases"], IN_A_ROW)
@@ -138,8 +137,8 @@ def _filled(header, rows):
 def looks_note(claims):
     """[why some intervals have another level than 95 %]; [] where none has."""
     readings = [f"{100 * level(n):.4g} % for {n:.0f} readings" for n in sorted(set(claims.looks)) if n > 1]
-    text = f"An interval is wider where its verdict is read again as seeds are added ({', '.join(readings)})."
-    return [text] if readings else []
+    text = "An interval is wider where its verdict is read again as seeds are added"
+    return [f"{text} ({', '.join(readings)})."] * bool(readings)
 
 
 def strip(claims, headline):
@@ -190,7 +189,7 @@ def read_block(folder):
     path = folder / "tables" / f"{BRIDGE}.csv"  # the first is of the main claim
     steps = pd.read_csv(path).drop_duplicates("claim") if path.is_file() else pd.DataFrame()
     main = [row["published"] for one, row in rows if one.main and row]
-    none = "no number is published for the claim; " * (bool(main) and all(map(math.isnan, main)))
+    none = "No number is published for the claim. The nearest: " * (bool(main) and all(map(math.isnan, main)))
     reasons = [f"*{one.claim}*: {one.sentence}" for one in steps.itertuples()]
     why = [f"**Why do ours differ?** {none}{reason}" for reason in reasons[:1]]
     others = [fold("\n\n".join(reasons[1:]), "Why other numbers differ")] * (len(reasons) > 1)

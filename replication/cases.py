@@ -41,11 +41,9 @@ def case_table(cases, relation=">", bound=0.0):
     >>> table.p_holm.round(3).tolist(), table.reason.tolist()
     ([0.074, 1.0], ['', '2 seeds: an interval needs 3'])
     """
-    title, p = titles(cases), _pvalues(cases, relation, bound)
-    adjusted, rows = _adjusted(p), []
-    for name, x in cases.items():
-        interval = x.value, x.low, x.high, x.unit, x.n_units
-        rows.append((title[name], *interval, p[name], adjusted[name], x.reason))
+    p, rows = _pvalues(cases, relation, bound), []
+    for (name, x), title in zip(cases.items(), titles(cases).values(), strict=True):
+        rows.append((title, x.value, x.low, x.high, x.unit, x.n_units, p[name], _adjusted(p)[name], x.reason))
     return pd.DataFrame(rows, columns=CASES)
 
 
@@ -64,7 +62,7 @@ def somewhere(cases, relation=">", bound=0.0):
     'holds (shown on sst; BiLSTM, 3 seeds)'
     >>> near = {f"babi-{i}": seeds_interval([0.01, 0.02, 0.03]) for i in range(18)}
     >>> somewhere(near).reason
-    'too few seeds for 18 comparisons (t must exceed 18.9)'
+    'too few seeds for 18 comparisons (t is 3.5, must exceed 18.9)'
     """
     tested, others = _split(cases)
     if not tested:
@@ -73,7 +71,7 @@ def somewhere(cases, relation=">", bound=0.0):
     tested, others = _split(cases)
     p = _pvalues(cases, relation, bound + direction(relation) * ROUNDING)
     rejected = tuple(name for name, adjusted in _adjusted(p).items() if adjusted <= verdicts.ALPHA)
-    leading = min(tested, key=p.get)
+    leading = min(tested, key=lambda name: (p[name], -_t(tested[name], relation, bound)))
     words = {verdicts.decide(*case.ends(), relation, bound) for case in tested.values()}
     word, reason = verdicts.HOLDS, ""
     if not rejected and not others and words == {verdicts.FAILS}:
@@ -81,8 +79,9 @@ def somewhere(cases, relation=">", bound=0.0):
     elif not rejected:
         word, lead = verdicts.UNDECIDED, alone[leading]
         critical = t_quantile(1 - verdicts.ALPHA / len(cases) / lead.looks, lead.df)
-        count = f"{len(cases)} comparison{'s' * (len(cases) > 1)}"
-        reason = f"too few {lead.unit}s for {count} (t must exceed {critical:.1f})"
+        t = _t(lead, relation, bound)
+        reason = f"{len(cases)} comparison{'s' * (len(cases) > 1)} (t is {t:.1f}, must exceed {critical:.1f})"
+        reason = f"too few {lead.unit}s for {reason}" if t > 0 else "no estimate is on the claim's side"
     first_step = replace(tested[leading], looks=tested[leading].looks * len(cases))
     about = {"word": word, "reason": reason, "shown_on": rejected, "interval": tested[leading]}
     return _verdict(first_step, cases, relation, bound, verdicts.SOMEWHERE, **about)
@@ -213,9 +212,9 @@ def on_average(cases, relation=">", bound=0.0):
 def everywhere(cases, relation=">", bound=0.0):
     """The claim that every case satisfies the relation.
 
-    It has the estimate and 95 % interval of the weakest case (the largest p). It holds if every case has an
-    interval on the claimed side, and does not hold if, after Holm at .025 over those with an interval, one
-    lies on the other side.
+    It has the estimate and 95 % interval of the weakest case (the largest p of one look, then the lowest t).
+    It holds if every case has an interval on the claimed side, and does not hold if, after Holm at .025 over
+    those with an interval, one lies on the other side.
 
     >>> from faithlib.statistics.intervals import seeds_interval
     >>> cases = {"sst": seeds_interval([0.10, 0.12, 0.11]), "agnews": seeds_interval([-0.1, 0.1, 0.2])}
@@ -229,7 +228,8 @@ def everywhere(cases, relation=">", bound=0.0):
     opposite = "<" if direction(relation) > 0 else ">"
     adjusted = _adjusted(_pvalues(tested, opposite, bound))
     against = [name for name in tested if adjusted[name] <= verdicts.ALPHA and words[name] == verdicts.FAILS]
-    weakest = max(tested, key=lambda name: tested[name].pvalue(relation, bound))
+    p = {name: replace(case, looks=1).pvalue(relation, bound) for name, case in tested.items()}
+    weakest = max(tested, key=lambda name: (p[name], -_t(tested[name], relation, bound)))
     unshown = [name for name in cases if words.get(name) != verdicts.HOLDS]
     word = verdicts.FAILS if against else verdicts.UNDECIDED if unshown else verdicts.HOLDS
     reasons = {verdicts.FAILS: "violated on " + _listed(against, cases)}
@@ -268,6 +268,11 @@ def behind(rivals, relation=">", bound=0.0, averaged=True):
 def _mean(cases):
     """The interval of the mean; of one case its own, which may be a bootstrap."""
     return average(cases) if len(cases) > 1 else next(iter(cases.values()))
+
+
+def _t(case, relation, bound):
+    """How many standard errors an estimate lies on the claim's side of the threshold."""
+    return direction(relation) * (case.value - bound) / max(se for se, _ in case.components)
 
 
 def _beyond(cases, bound):

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from faithlib.scores import one_of
-from faithlib.statistics import direction, interval_from_table
+from faithlib.statistics import interval_from_table
 from faithlib.statistics.gates import gate_table
 from faithlib.tasks.table import TASKS, generated
 from replication import verdicts
@@ -112,25 +112,30 @@ def intervals(claim, seeds=None):
 
     Args:
         claim: a Claim.
-        seeds: from `records.by_case`: how often each case was looked at. Of {Case: Interval} all count as
-            often as the one with the most looks.
+        seeds: from `records.by_case`: how often each case was looked at, as `_units` finds it there.
 
     Returns:
         {Case: Interval}, a case a data set and model. The random stream is named by data set, model and
         claim: another data set does not move it. Values that are NaN are left out; a crossed design keeps the
         texts that all seeds have.
     """
-    seeds = seeds or {}
-    if isinstance(claim.values, dict):
-        looks = max((case.looks for case in seeds.values()), default=1)
-        return {name: replace(case, looks=looks) for name, case in claim.values.items()}
-    by_case, values = {}, claim.values[claim.values.value.notna()].rename(columns={"example": "text"})
-    for (dataset, model), part in values.groupby(["dataset", "model"], sort=False, observed=True):
-        case = Case(dataset, slug(model))
-        stream = (dataset, case.model, *claim.key)
-        interval = interval_from_table(part, claim.design, stream, limits=claim.limits)
-        by_case[case] = replace(interval, looks=seeds[case].looks if case in seeds else 1)
-    return by_case
+    by_case = claim.values
+    if not isinstance(by_case, dict):
+        by_case, values = {}, claim.values[claim.values.value.notna()].rename(columns={"example": "text"})
+        for (dataset, model), part in values.groupby(["dataset", "model"], sort=False, observed=True):
+            case = Case(dataset, slug(model))
+            stream = (dataset, case.model, *claim.key)
+            by_case[case] = interval_from_table(part, claim.design, stream, limits=claim.limits)
+    looks = {case: [row.looks for row in _units(case, seeds or {})] for case in by_case}
+    return {case: replace(interval, looks=max(looks[case], default=1)) for case, interval in by_case.items()}
+
+
+def _units(case, seeds):
+    """The rows of `seeds` that a Case is made of: its own, else all that it names a part of."""
+    model = case.model.partition(",")[0]  # ", judge <another>" may follow
+    if (own := Case(case.dataset, model, case.variant)) in seeds:
+        return [seeds[own]]
+    return [row for of, row in seeds.items() if all(a in ("", b) for a, b in zip(own, of, strict=True))]
 
 
 def linearised(cells, statistic, gradient):
@@ -255,7 +260,10 @@ def rows(claim, scale, verdict, cases, over=None, card=None, seeds=None):
         first |= over.counts if over else {}
         first["published"], first["published_cases"] = published(claim, verdict, cases)
         if margin := margins.get(key):
-            first["within_margin"] = verdicts.within_margin(verdict, margin)
+            each = [verdicts.judge(case, claim.relation, claim.threshold) for case in cases.values()]
+            each = each if each and claim.quantifier == "everywhere" else [verdict]
+            answers = [verdicts.within_margin(one, margin) for one in each]
+            first["within_margin"] = max(answers, key=verdicts.ANSWERS.index)
             loss_allowed = 0 < abs(claim.threshold) <= margin
             if claim.relation in (">", "<") and not loss_allowed:  # of an effect; others say there is none
                 first["at_least_half"] = verdicts.at_least_half(verdict, first["published"])
@@ -273,7 +281,7 @@ def _seeds_of(claim, verdict, cases, seeds):
     looks = max((cases[name].looks for name in verdict.cases if name in cases), default=1)
     of, to_come = seeds.values(), 0
     if not isinstance(claim.values, dict):
-        of = [seeds[case] for case in verdict.cases if case in seeds]
+        of = [row for case in verdict.cases for row in _units(case, seeds)]
         to_come = sum(max(0, case.planned - case.seeds) for case in of)
     return {"looks": looks, "to_come": to_come, "device": verdicts.JOIN.join(sorted({x.device for x in of}))}
 
@@ -281,12 +289,12 @@ def _seeds_of(claim, verdict, cases, seeds):
 def published(claim, verdict, cases):
     """The published statistic of exactly the cases of ours: (value, names of the data sets).
 
-    On average the mean over the data sets of our interval (all of them where there is none), everywhere the
-    paper's weakest of all of ours, somewhere the case that decides. (NaN, "") where one of ours is generated
-    or nothing is published; (NaN, "none for <data sets>") where the published table lacks one of ours.
+    On average the mean over the data sets of our interval (all of them where there is none), somewhere and
+    everywhere that of the case whose value ours is. (NaN, "") where one of ours is generated or nothing is
+    published; (NaN, "none for <data sets>") where the published table lacks one of ours.
     """
     used = verdict.cases if claim.quantifier == "on average" and verdict.cases else tuple(cases)
-    if claim.quantifier == "somewhere" and verdict.cases:
+    if claim.quantifier != "on average" and verdict.cases:
         used = tuple(case for case in used if cases[case].value == verdict.value)[:1]
     datasets = list(dict.fromkeys(case.dataset for case in used))
     printed = [claim.published.get(dataset, math.nan) for dataset in datasets]
@@ -294,8 +302,6 @@ def published(claim, verdict, cases):
         return math.nan, ""
     if lacking := [dataset for dataset, x in zip(datasets, printed, strict=True) if math.isnan(x)]:
         return math.nan, f"none for {', '.join(lacking)}"
-    if claim.quantifier == "everywhere":
-        return min(zip(printed, datasets, strict=True), key=lambda of: direction(claim.relation) * of[0])
     return float(np.mean(printed)), verdicts.JOIN.join(datasets)
 
 
@@ -336,50 +342,45 @@ def multiverse_tables(state, card, scale, gate=None, seeds=None):
     listing, options_of = [], []
     for claim in [each for each in main if scale in VERDICT_SCALES or len(each.values)]:
         one, cases = judged(claim, gate, counted)
-        kept = of_accepted(claim, gate)
-        options = {}
+        kept, options = of_accepted(claim, gate), {}
         names = [(choice, option) for choice, (_, *others) in card.choices.items() for option in others]
         for name in names if len(claim.values) else ():
             other = changed(name).get(claim.key, claim)
             if isinstance(other.values, dict) and not other.values:
                 options[name] = verdicts.Verdict(verdicts.UNTESTED, reason="no records")
-            elif len(other.values) and not _same(kept, of_accepted(other, gate)):
+            elif len(other.values):
                 options[name] = judged(other, gate, counted)[0]
         if 0 < len(kept.values) < len(claim.values):
-            every = judged(claim, None, counted)[0]
-            if (every.value, every.low, every.high) != (one.value, one.low, one.high):
-                options[UNGATED] = every
+            options[UNGATED] = judged(claim, None, counted)[0]
+        options = {name: other for name, other in options.items() if _decided(other) != _decided(one)}
         over = None
         if options:
-            grid = _grid(claim, options, changed, gate, counted) if scale in VERDICT_SCALES else {}
+            grid = _grid(claim, one, options, changed, gate, counted) if scale in VERDICT_SCALES else {}
             over = multiverse(claim.claim, one, options, grid)
             options_of.append(over.table.assign(definition=claim.definition, baseline=claim.baseline))
         listing += rows(kept, scale, one, cases, over, card, counted)
     columns = [CHOICES[0], "definition", "baseline", *CHOICES[1:]]
     listed = pd.concat(options_of)[columns] if options_of else pd.DataFrame(columns=columns)
-    if scale not in VERDICT_SCALES:
-        listed = listed.assign(verdict="")
+    listed = listed if scale in VERDICT_SCALES else listed.assign(verdict="")
     return pd.DataFrame(listing, columns=CLAIMS), listed.reset_index(drop=True)
 
 
-def _grid(claim, options, changed, gate, seeds):
-    """{cell: Verdict} of `combinations`, but for cells that differ in no value from one of fewer options."""
-    cells, grid, looked_at = combinations(options), {}, {}
-    for cell in ((), *((name,) for name in options), *cells) if cells else ():
+def _grid(claim, one, options, changed, gate, seeds):
+    """{cell: Verdict} of `combinations`, but for cells that decide as one of fewer options does."""
+    looked_at, grid = {frozenset(): one} | {frozenset([name]): of for name, of in options.items()}, {}
+    for cell in combinations(options):
         other = changed(*(name for name in cell if name != UNGATED)).get(claim.key)
-        own_gate = None if UNGATED in cell else gate
         if other is None or not len(other.values):
             grid[cell] = verdicts.Verdict(verdicts.UNTESTED, reason="no records")
             continue
-        looked_at[frozenset(cell)] = taken = of_accepted(other, own_gate)
-        fewer = (looked_at.get(frozenset(cell) - {name}) for name in cell)
-        if len(cell) > 1 and not any(x is not None and _same(x, taken) for x in fewer):
-            grid[cell] = judged(other, own_gate, seeds)[0]
-    return {cell: verdict for cell, verdict in grid.items() if len(cell) > 1}
+        verdict = judged(other, None if UNGATED in cell else gate, seeds)[0]
+        fewer = [looked_at[of] for name in cell if (of := frozenset(cell) - {name}) in looked_at]
+        looked_at[frozenset(cell)] = verdict
+        if _decided(verdict) not in map(_decided, fewer):
+            grid[cell] = verdict
+    return grid
 
 
-def _same(claim, other):
-    one, two = claim.values, other.values
-    if isinstance(one, dict) or isinstance(two, dict):
-        return repr(one) == repr(two)
-    return np.array_equal(one.value.to_numpy(float), two.value.to_numpy(float), equal_nan=True)
+def _decided(verdict):
+    """What a verdict rests on, to be compared: NaN is equal to NaN."""
+    return repr((verdict.word, verdict.value, verdict.low, verdict.high))

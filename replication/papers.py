@@ -149,8 +149,7 @@ def card(name):
     if not name.isidentifier():
         raise ValueError(f"paper {name!r} cannot be imported: rename its folder, with letters, digits and _")
     if not (FOLDER / name / "card.py").is_file():
-        fix = f"write {name}/card.py with CARD = Card(name={name!r}, …)"
-        raise ValueError(f"paper {name!r} has no card: {fix}")
+        raise ValueError(f"paper {name!r} has no card: write {name}/card.py with CARD = Card({name!r}, …)")
     return import_module(f"notebooks.{name}.card").CARD
 
 

@@ -19,8 +19,8 @@ the page, and which column of our tables stands beside the published value:
 
 Of `ours`, `value` is a column or {column of the layout: {its value: our column}}; `times` converts to
 the paper's unit; `names` maps {our column: the layout's}; a list in `where` is an order of preference;
-`datasets` maps {our data set: the paper's}. A table of averages has `mean_of`, another table, and the keys
-that are not averaged over. `average: {over: model, without: copied}` is the average over the entries
+`values` maps {column: {our entry: the paper's}}. A table of averages has `mean_of`, another table, and the
+keys that are not averaged over. `average: {over: model, without: copied}` is the average over the entries
 of `over` of which no cell has the flag `without`; it stands beside a printed one, or where the paper
 prints none. `unlike` lists data sets of which ours is another metric.
 """
@@ -135,7 +135,7 @@ def ours(layout, folder=None):
     for column, wanted in spec.get("where", {}).items():
         preferred = wanted if isinstance(wanted, list) else [wanted]
         table = pd.concat([select(table, **{column: value}) for value in preferred])
-    table["dataset"] = table.dataset.replace(spec.get("datasets", {}))
+    table = table.replace(spec.get("values", {}))
     definitions = spec.get("definitions", [""])
     table[DEFINITION] = table[DEFINITION] if definitions != [""] else ""
     table = table[table[DEFINITION].isin(definitions)]
@@ -172,7 +172,6 @@ def cells(layout, folder=None):
     definitions = pd.DataFrame({DEFINITION: layout.ours.get("definitions", [""])})
     table = published(layout).merge(definitions, "cross").merge(measured, "left")  # by the keys that ours has
     table["accepted"] = table.accepted.astype("boolean").fillna(True).astype(bool)
-    table["published"] = table.pop("published")
     if "dataset" in table:
         table.loc[table.dataset.isin(layout.unlike), "published"] = np.nan
     table["mark"] = [_mark(row, measured, layout.unlike) for row in table.to_dict("records")]
@@ -386,12 +385,8 @@ def _with_interval(statistic, values):
     return value, *np.nanquantile(resampled, [0.025, 0.975])
 
 
-def _spearman(published, ours, group):
-    return spearmanr(published, ours).statistic
-
-
-def _level(published, ours, group):
-    return ours.mean() / published.mean() if published.mean() > 0 else np.nan
-
-
-STATISTICS = {"spearman": _spearman, "pairs": same_order, "level": _level}
+STATISTICS = {
+    "spearman": lambda published, ours, group: spearmanr(published, ours).statistic,
+    "pairs": same_order,
+    "level": lambda published, ours, group: ours.mean() / p if (p := published.mean()) > 0 else np.nan,
+}

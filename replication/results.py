@@ -245,8 +245,7 @@ def _beside_it(path):
 def check_device(device):
     """Raise ValueError for what is no device; of several GPUs one is "cuda:<number>"."""
     if not re.fullmatch(r"auto|cpu|mps|cuda(:\d{1,3})?", str(device)):
-        fix = "use 'auto', 'cpu', 'cuda' or 'mps', or 'cuda:1' for the second GPU"
-        raise ValueError(f"device={device!r} is unknown: {fix}")
+        raise ValueError(f"device={device!r} is unknown: use 'auto', 'cpu', 'mps', 'cuda' or, say, 'cuda:1'")
 
 
 def _is_parameter(name, value):

@@ -16,6 +16,7 @@ HOLDS, FAILS, DEPENDS, UNDECIDED = "holds", "does not hold", "depends", "undecid
 UNTESTED = "not tested"
 WORDS = HOLDS, FAILS, DEPENDS, UNDECIDED, UNTESTED
 YES, NO = "yes", "no"  # of the two further questions, beside UNDECIDED
+ANSWERS = YES, "", UNDECIDED, NO  # "" without an interval
 ALPHA = 0.025  # one-sided: "holds" is wrong at most this often
 TOST = 0.90  # level of the interval of two one-sided tests at .05
 OPEN = "the interval contains the threshold"

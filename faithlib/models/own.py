@@ -25,7 +25,7 @@ def load_model(
     new_head: bool = False,
     seed: int = 0,
     dtype: str | torch.dtype = "",
-    device: str = "",
+    device: str | torch.device = "",
     max_length: int = 0,
     model_dir: str = "",
     device_map: str | dict | None = None,
@@ -65,7 +65,7 @@ def load_model(
         >>> load_model("tiny-bert", labels=("no", "yes"), data=["the plot was great"]).outputs
         2
     """
-    dtype = str(dtype).removeprefix("torch.")
+    dtype, device = str(dtype).removeprefix("torch."), "" if device is None else str(device)
     _check_settings(new_head, seed, dtype, max_length)
     asked, texts = _asked(labels, data)
     ordered = labels is not None
@@ -232,10 +232,10 @@ def _asked(labels, data):
             )
     if labels is None:
         return named, texts
-    listed = hasattr(labels, "__iter__") and not isinstance(labels, str)
+    listed = hasattr(labels, "__iter__") and not isinstance(labels, str | set | frozenset)
+    given, labels = labels, tuple(labels) if listed else ()
     if not listed or not all(isinstance(name, str) for name in labels):
-        raise ValueError(f"labels={labels!r} are no names: give a list such as ['negative', 'positive']")
-    labels = tuple(labels)
+        raise ValueError(f"labels={given!r} are no names: give a list such as ['negative', 'positive']")
     if len(labels) < 2 or len(set(labels)) < len(labels):
         raise ValueError(f"labels={list(labels)} must be two or more names that differ, in the model's order")
     fits = named is None or named == labels or fit.numbered(named) and len(named) <= len(labels)

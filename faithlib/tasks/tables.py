@@ -142,14 +142,14 @@ def as_frame(source):
         frame.attrs["names"] = {c: f.names for c, f in classes.items()}
         return frame
     if isinstance(source, str):
-        raise ValueError(f"data={source[:40]!r} is one text: give a list, or a table with the column text")
+        raise ValueError(f"data={source[:40]!r} is one text: give a list, a table, or load_data of a file")
     if isinstance(source, (Sequence, pd.Series, pd.Index, np.ndarray)):
         if any(isinstance(row, (dict, list, tuple)) for row in source):
             raise ValueError("data is a list of rows: give a list of texts, or pandas.DataFrame(rows)")
         return pd.DataFrame({"text": pd.Series(list(source), dtype=object)})
     if hasattr(source, "to_pandas"):  # of polars, pyarrow
         return source.to_pandas().reset_index(drop=True)
-    raise ValueError(f"data is of type {type(source).__name__}: give {KINDS} (load_data reads what is named)")
+    raise ValueError(f"data is of type {type(source).__name__}: give texts, or load_data of {KINDS}")
 
 
 def _read_path(source):

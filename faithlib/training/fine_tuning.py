@@ -1,7 +1,7 @@
 """Fine-tuning of classifiers (plain, masked, or with a salience loss), and their performance."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from functools import partial
@@ -248,8 +248,8 @@ def _optimiser(model, recipe, steps):
 def _splits(classifier, data):
     """The encodings and labels of the splits "train" and "validation": [(encodings, labels)] * 2."""
     if not hasattr(data, "splits"):
-        if missing := {"train", "validation"} - set(data or ()):
-            raise ValueError(f"splits without {min(missing)!r}: give train and validation")
+        if missing := {"train", "validation"} - set(data if isinstance(data, Mapping) else ()):
+            raise ValueError(f"splits without {min(missing)!r}: give what load_data returns, with both")
         return data["train"], data["validation"]
     if hasattr(classifier, "prefix"):
         raise ValueError(f"{classifier.name} is a language model: give {{split: (encodings, targets)}}")

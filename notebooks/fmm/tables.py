@@ -16,7 +16,7 @@ from faithlib.attributions.registry import look
 from faithlib.report.style import cell_text
 from faithlib.scores import RANDOM
 from notebooks.fmm.card import CARD
-from replication import claims, papers, results
+from replication import claims, papers, printed, results
 from replication import tables as shared
 from replication.records import Case, titles
 
@@ -98,7 +98,7 @@ def performance(scores: pd.DataFrame) -> pd.DataFrame:
     collapsed = shared.select(scores, metric="collapsed", masked=0).groupby([*CURVE, "split"]).value.sum()
     majorities = papers.published(PAPER, "table_2")[["dataset", "majority"]]
     paper = papers.published(PAPER, "table_3").merge(majorities)
-    rows = []
+    paper, rows = paper[~paper.dataset.isin(printed.layouts(PAPER)["table_3"].unlike)], []
     for row, part in shared.groups(scored, [*CURVE, "split"]):
         published = published_cell(paper, row) if row["split"] == "test" else {}
         row |= {

@@ -72,7 +72,7 @@ def statements(points, records=(), gate=None, shares=None, **options):
         return None
     of_main, of_same = (None, None) if gate is None else (main(gate), select(gate, variant=SAME_TEXTS))
     passing, alike = accepted(chosen, of_main), accepted(select(points, variant=SAME_TEXTS), of_same)
-    alike = one_form(alike, form) if alike.model.nunique() > 1 else passing
+    variant, alike = (SAME_TEXTS, one_form(alike, form)) if alike.model.nunique() > 1 else ("", passing)
     changed = options["collapsed_models"], options["masking_levels"]
     tables, kept, same = (complete_curves(some, *changed) for some in (chosen, passing, alike))
     released = setting(points, form="released")
@@ -82,7 +82,7 @@ def statements(points, records=(), gate=None, shares=None, **options):
     return [
         *_attention(every, areas(printed, "RACU clipped")),
         *_cheaper_gradient(tested),
-        _models_differ(areas_of(same), _settings(records, alike)),
+        _models_differ(areas_of(same), _settings(records, alike), variant),
         _tasks_differ(tested),
         *_early(tables, options["share_of_random"]),
         *_recursion(every, areas_of(tables, recursive=False)),
@@ -189,7 +189,7 @@ def _cheaper_gradient(tested):
     ]
 
 
-def _models_differ(tested, settings):
+def _models_differ(tested, settings, variant):
     """Two models on one data set, in both directions; the cases with other settings have no interval."""
     compared = {}
     for one, other in combinations(tested, 2):
@@ -209,7 +209,7 @@ def _models_differ(tested, settings):
             if not case.exists:  # not tested: the direction of the estimate is enough
                 directions = directions[:1] if case.value > 0 else directions[1:]
             for (a, b), sign in directions:
-                name = Case(one[0], part=f"{measure} ({a} above {b})")
+                name = Case(one[0], variant=variant, part=f"{measure} ({a} above {b})")
                 compared[name] = replace(case, value=sign * case.value)
     claim = "a measure's faithfulness differs between models (difference of ACU, each direction a case)"
     return _somewhere(claim, compared)

@@ -121,7 +121,7 @@ def test_a_paper_is_in_the_grid_and_the_verdicts_are_printed(tmp_path):
     status, output = attempt(tmp_path, check)
     assert status == 1 and output.splitlines() == [
         "config/quick.yaml: paper 'agreement' has no card: write agreement/card.py with "
-        "CARD = Card(name='agreement', …)"
+        "CARD = Card('agreement', …)"
     ]
 
 

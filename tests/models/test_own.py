@@ -378,6 +378,7 @@ def test_a_classifier_is_no_language_model_and_the_reverse(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"labels": {"no", "yes"}}, "are no names: give a list"), ({"device": 0}, "device='0' is unknown"),
         ({"labels": 3}, "labels=3 are no names"), ({"data": 3}, "holds no texts"),
         ({"data": []}, "holds no texts"), ({"max_length": True}, "max_length=True must be"),
         ({"new_head": 1}, "new_head=1 must be True or False"),

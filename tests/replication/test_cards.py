@@ -306,4 +306,4 @@ def test_a_card_says_what_turns_a_verdict_and_where_the_paper_fails_its_own_clai
     assert "ties" not in cards.finding(b)
     table = cards.headline_table(pd.DataFrame([a, b]), HEADLINE[:2])
     assert "depends on ties; opposite sign |" in table
-    assert "holds; the paper's own number for these data sets contradicts it |" in table
+    assert "holds; the paper's own number on these data contradicts it |" in table

@@ -1,6 +1,7 @@
 """Claims over data sets: somewhere, on average, everywhere, and what takes no part."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def test_somewhere_by_hand():
     assert cases.somewhere(several | {"two seeds": TWO}).word == UNDECIDED  # looked at without an interval
     assert (holds.word, holds.shown_on) == (HOLDS, ("up",)) and holds.low > 0
     assert (not_yet.word, not_yet.shown_on) == (UNDECIDED, ()) and not_yet.low < 0
-    assert not_yet.reason == "too few seeds for 19 comparisons (t must exceed 19.5)"
+    assert not_yet.reason == "too few seeds for 19 comparisons (t is 19.1, must exceed 19.5)"
     assert holds.low == pytest.approx(0.11 - stats.t.ppf(1 - 0.025 / 18, 2) * 0.01 / np.sqrt(3))
 
 
@@ -163,6 +164,14 @@ def test_everywhere():
     assert (down.low, down.high) == DOWN.ends()
     two = cases.everywhere({"a": UP, "b": TWO})
     assert (two.word, two.reason) == (UNDECIDED, "not shown on b")
+
+
+def test_of_cases_whose_p_is_1_the_lowest_t_is_the_weakest():
+    near, far = (replace(seeds_interval(v), looks=3) for v in ([-0.02, 0.01, 0.0], [-0.11, -0.10, -0.12]))
+    assert near.pvalue() == far.pvalue() == 1
+    assert cases.everywhere({"near": near, "far": far}).value == far.value
+    best = cases.somewhere({"far": far, "near": near})
+    assert (best.value, best.reason) == (near.value, "no estimate is on the claim's side")
 
 
 def test_no_claim_holds_everywhere_with_a_failing_case():

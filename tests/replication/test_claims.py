@@ -1,5 +1,8 @@
 """From a claim to a row of claims.csv, on values whose statistics are known by hand."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +13,7 @@ from wrong import refused
 from faithlib import statistics
 from replication import claims
 from replication.claims import CLAIMS, Claim, intervals, judged
+from replication.papers import Headline
 from replication.records import Case, titles
 from replication.verdicts import sentence
 
@@ -192,6 +196,22 @@ def test_claims_with_intervals_of_their_own():
     of_share = Claim("in distribution", {Case("sst"): share}, published={"sst": 0.97})
     verdict, _ = judged(of_share)
     assert verdict.value == 0.95 and rows(of_share, "small")[0]["published"] == 0.97
+
+
+def test_a_case_has_the_looks_of_the_units_that_it_names():
+    looks = {Case("sst", "bert"): 3, Case("sst", "bert", "small"): 1, Case("imdb", "bert"): 2}
+    read = {case: SimpleNamespace(looks=n) for case, n in looks.items()}
+    of = Case("sst", "bert"), Case("sst", "", "small"), Case("imdb", "bert, judge gpt"), Case(part="all")
+    own = Claim("one", dict.fromkeys(of, statistics.seeds_interval([0.1, 0.2, 0.3])))
+    assert [interval.looks for interval in intervals(own, read).values()] == [3, 1, 2, 3]
+
+
+def test_a_claim_on_every_data_set_is_within_the_margin_where_each_is():
+    card = SimpleNamespace(headline=[Headline("A above B", 0.02)])
+    wide = claim(seeds("sst", [-0.002, 0, 0.001]), seeds("ag_news", [0, 0.06, 0.12]), quantifier="everywhere")
+    first = replace(wide, values=wide.values[wide.values.dataset == "sst"])
+    each = [claims.rows(of, "small", *judged(of), card=card)[0]["within_margin"] for of in (first, wide)]
+    assert each == ["yes", "undecided"]
 
 
 def test_bad_claims_are_told():

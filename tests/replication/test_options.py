@@ -95,6 +95,15 @@ def test_a_small_grid_of_options_is_looked_at_whole():
     assert listed.choice.tolist() == ["main", "ties", "removal"]  # no grid
 
 
+@pytest.mark.parametrize(("quantifier", "counted"), [("everywhere", 0), ("on average", 1)])
+def test_an_option_that_leaves_the_deciding_case_as_it_is_is_not_counted(quantifier, counted):
+    def state(ties="half"):  # SST is the weaker of both
+        values = SST, AG.assign(value=AG.value + (0.2 if ties == "strict" else 0.1))
+        return [claim(*values, quantifier=quantifier)]
+
+    assert multiverse_tables(state, {"ties": ("half", "strict")}, "small")[0].of.tolist() == [counted]
+
+
 def test_a_combination_that_changes_no_number_is_not_counted():
     def state(texts="all", levels="all"):
         return [claim(SST.assign(value=SST.value - (0.05 if texts == "few" else 0.01 * (levels == "half"))))]

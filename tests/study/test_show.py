@@ -185,6 +185,7 @@ def test_a_saved_study_is_read_again(tmp_path):
     assert report.as_text(again, [0, 1]) == report.as_text(study(), [0, 1])
     assert explorer.data(again) == explorer.data(study())
     pd.testing.assert_frame_equal(again.table, study().table)
+    assert load_study(tmp_path / "record.json").table.equals(again.table)
     lines = str(again).splitlines()
     assert len(lines) == 5 and lines[0] == "Study of tiny-bert: 3 texts, 2 attributions, 2 metrics"
     assert "NS LIME (0.433)" in lines[1] and "NS 1, decision flip (fraction) 3" in lines[2]

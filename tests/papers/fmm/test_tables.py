@@ -106,3 +106,9 @@ def test_parts_are_read_where_there_are_any(records, tmp_path, monkeypatch):
     loaded = tables.load_parts("results", "quick", [with_part, records[1]], "masf")
     assert len(loaded) == len(masf) and set(loaded.model) == {"MiniLM"} and loaded.converged.all()
     assert tables.load_parts("results", "quick", records, "history").empty
+
+
+def test_a_published_score_of_another_metric_stands_beside_none_of_ours():
+    table = tables.pd.read_csv(store.project_root() / "results/small/fmm/tables/performance.csv")
+    of_test = table[table.split == "test"].groupby("dataset").published.count()
+    assert of_test["snli"] == 0 < of_test["mrpc"]
