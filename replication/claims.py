@@ -382,5 +382,4 @@ def _grid(claim, one, options, changed, gate, seeds):
 
 
 def _decided(verdict):
-    """What a verdict rests on, to be compared: NaN is equal to NaN."""
-    return repr((verdict.word, verdict.value, verdict.low, verdict.high))
+    return repr((verdict.word, verdict.value, verdict.low, verdict.high))  # in which NaN is equal to NaN

@@ -182,7 +182,7 @@ def _read_folder(folder):
 
 
 def _splits(names, where, ends=("",)):
-    """{split: what it is called} among these names; ValueError for a split that is there twice."""
+    # {split: what it is called} among these names.
     found = {s: [n + end for n in called for end in ends if n + end in names] for s, called in CALLED}
     for split, twice in found.items():
         if len(twice) > 1:

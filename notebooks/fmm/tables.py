@@ -197,8 +197,8 @@ def variant(measure):
 
 def strategy_title(strategy: str) -> str:
     """How tables and figures call a strategy: section 5.1's name, or what is masked and what chooses."""
-    masking, selection = strategy.split("/")
-    return STRATEGIES.get(strategy, f"{masking} masked, epoch by {selection} copy")
+    other = "{} masked, epoch by {} copy".format(*strategy.split("/")).replace("both copy", "both copies")
+    return STRATEGIES.get(strategy, other)
 
 
 def with_titles(table: pd.DataFrame) -> pd.DataFrame:
