@@ -298,7 +298,7 @@ def published(claim, verdict, cases):
         used = tuple(case for case in used if cases[case].value == verdict.value)[:1]
     datasets = list(dict.fromkeys(case.dataset for case in used))
     printed = [claim.published.get(dataset, math.nan) for dataset in datasets]
-    if not printed or not claim.published or generated(pd.Index(datasets)).any():
+    if not printed or not claim.published or generated(pd.Index([of.dataset for of in cases])).any():
         return math.nan, ""
     if lacking := [dataset for dataset, x in zip(datasets, printed, strict=True) if math.isnan(x)]:
         return math.nan, f"none for {', '.join(lacking)}"

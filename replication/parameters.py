@@ -5,8 +5,6 @@ import hashlib
 import json
 from pathlib import Path
 
-from faithlib.scores import suggestion
-
 
 def cells(notebook):
     """A notebook's code cells."""
@@ -46,8 +44,9 @@ def defaults(notebook, tag="parameters"):
             (name,) = statement.targets
             values[name.id] = ast.literal_eval(statement.value)
         except (AttributeError, ValueError):
-            what = f"{path.as_posix()}: {ast.unparse(statement)!r} in the cell tagged 'parameters' is not of"
-            raise ValueError(f"{what} the form name = literal: move it to the next cell") from None
+            what = f"{path.as_posix()}: {ast.unparse(statement)!r} in the cell tagged 'parameters'"
+            fix = "move it to the next cell, or it stays stale"
+            raise ValueError(f"{what} is not of the form name = literal; {fix}") from None
     return values
 
 
@@ -67,7 +66,7 @@ def check(notebook, parameters, advice=""):
     """
     takes, name = defaults(notebook), Path(notebook).as_posix()
     if unknown := sorted(set(parameters) - set(takes)):
-        raise ValueError(f"{name}: unknown parameter {unknown[0]!r}: {suggestion(unknown[0], takes)}{advice}")
+        raise ValueError(f"{name}: unknown parameter {unknown[0]!r}; it takes {', '.join(takes)}{advice}")
     for key, value in parameters.items():
         if not fits(value, takes[key]):
             hint = " (YAML reads 1e-5 as a text: write 1.0e-5)" if isinstance(value, str) else ""

@@ -40,7 +40,7 @@ def test_right_parameters_pass(book, good):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"sead": 1}, "'sead': did you mean 'seed'? Known are task, model"), ({"seed": 1.0}, "seed = 1.0"),
+        ({"sead": 1}, "unknown parameter 'sead'; it takes task, model"), ({"seed": 1.0}, "seed = 1.0"),
         ({"seed": True}, "seed = True"), ({"rate": True}, "rate = True"),
         ({"rate": "1e-3"}, "write 1.0e-5"), ({"fast": "false"}, "fast = 'false'"),
         ({"fast": 0}, "fast = 0"), ({"names": "a"}, "names = 'a'"),
@@ -58,7 +58,7 @@ def test_cell_that_papermill_would_overwrite(tmp_path):
 
 @pytest.mark.parametrize("line", ['out = f"{seed}.json"', "import os", "a = b = 1", "a, b = 1, 2"])
 def test_values_that_papermill_would_not_recompute(tmp_path, line):
-    with pytest.raises(ValueError, match="is not of the form name = literal"):
+    with pytest.raises(ValueError, match="not of the form name = literal"):
         defaults(notebook(tmp_path / "book.ipynb", f"seed = 0\n{line}"))
 
 

@@ -80,7 +80,7 @@ def test_relative_folders_are_the_projects(params, monkeypatch, tmp_path):
         ({"seed": "0"}, "seed='0' must be"),
         ({"seed": 1.0}, "seed=1.0 must be"),
         ({"device": "gpu"}, "device='gpu' is unknown: use 'auto', 'cpu', 'mps', 'cuda'"),
-        ({"sed": 1}, "unknown parameter 'sed': did you mean 'seed'? Known are task, model, seed"),
+        ({"sed": 1}, "unknown parameter 'sed'; it takes task, model, seed"),
         ({"examples": True}, "examples=True must be at least 0, a whole number"),
         ({"ratios": "0.1"}, "give a value of that type"),
     ],
