@@ -41,9 +41,9 @@ def case_table(cases, relation=">", bound=0.0):
     >>> table.p_holm.round(3).tolist(), table.reason.tolist()
     ([0.074, 1.0], ['', '2 seeds: an interval needs 3'])
     """
-    p, rows = _pvalues(cases, relation, bound), []
-    for (name, x), title in zip(cases.items(), titles(cases).values(), strict=True):
-        rows.append((title, x.value, x.low, x.high, x.unit, x.n_units, p[name], _adjusted(p)[name], x.reason))
+    title, p, rows = titles(cases), _pvalues(cases, relation, bound), []
+    for (name, x), adjusted in zip(cases.items(), _adjusted(p).values(), strict=True):
+        rows.append((title[name], x.value, x.low, x.high, x.unit, x.n_units, p[name], adjusted, x.reason))
     return pd.DataFrame(rows, columns=CASES)
 
 

@@ -364,7 +364,7 @@ def _texts(study):
 
 def read(folder):
     """What `save` wrote of a study, as the fields of a `Study`; it raises what `load_study` says."""
-    path = Path(str(folder).removesuffix("record.json")).expanduser() / "record.json"
+    path = Path(folder).expanduser() / ("" if Path(folder).name == "record.json" else "record.json")
     if not path.is_file():
         raise FileNotFoundError(f"{str(folder)!r} has no record.json: give a folder that study.save made")
     record = store.read_record(path)

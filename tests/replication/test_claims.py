@@ -201,9 +201,9 @@ def test_claims_with_intervals_of_their_own():
 def test_a_case_has_the_looks_of_the_units_that_it_names():
     looks = {Case("sst", "bert"): 3, Case("sst", "bert", "small"): 1, Case("imdb", "bert"): 2}
     read = {case: SimpleNamespace(looks=n) for case, n in looks.items()}
-    of = Case("sst", "bert"), Case("sst", "", "small"), Case("imdb", "bert, judge gpt"), Case(part="all")
-    own = Claim("one", dict.fromkeys(of, statistics.seeds_interval([0.1, 0.2, 0.3])))
-    assert [interval.looks for interval in intervals(own, read).values()] == [3, 1, 2, 3]
+    named = Case("sst", "bert"), Case("sst", "", "small"), Case("imdb", "bert, judge gpt"), Case(part="all")
+    of_cases = Claim("A above B", dict.fromkeys(named, statistics.seeds_interval([0.1, 0.2, 0.3])))
+    assert [interval.looks for interval in intervals(of_cases, read).values()] == [3, 1, 2, 3]
 
 
 def test_a_claim_on_every_data_set_is_within_the_margin_where_each_is():
