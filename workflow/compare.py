@@ -27,10 +27,9 @@ SHOWN = 20  # rows that are printed; all are in the CSV
 
 
 def units_in(folder):
-    """The records below a folder: {(paper, scale): [path]}; FileNotFoundError where there is none."""
+    """The records below a folder, a Path: {(paper, scale): [path]}; FileNotFoundError where there is none."""
     units = {}
-    place = Path(folder)
-    for path in [place] if place.is_file() else sorted(place.rglob("*.json")):
+    for path in [folder] if folder.is_file() else sorted(folder.rglob("*.json")):
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
             key = record["paper"], record["scale"]
@@ -108,7 +107,7 @@ def cells(paper, name, rerun, committed):
         models = (", ".join(table.model.unique()) for table in (rerun, committed))
         print("{}: another model ({}, not {})".format(name, *models))
         names.remove("model")
-    new, old = _aligned(rerun, committed, names)
+    new, old = _aligned(name, rerun, committed, names)
     parts = [pd.DataFrame()]
     for quantity, (low, high) in quantities(committed).items():
         inside = new[quantity].between(old[low], old[high]).map({True: "yes", False: "no"})
@@ -121,19 +120,19 @@ def cells(paper, name, rerun, committed):
 def printed_cells(paper, rerun, committed):
     """The cells of the paper's own tables that a rerun has: rows with the columns COLUMNS."""
     names = [column for column in rerun if column in committed and column not in OURS]
-    new, old = _aligned(rerun.dropna(subset="ours"), committed, names)
+    new, old = _aligned(PRINTED, rerun.dropna(subset="ours"), committed, names)
     rows = pd.DataFrame({"rerun": new.ours, "committed": old.ours, PUBLISHED: new.published})
     return _rows(paper, PRINTED, rows.assign(quantity="as printed", inside=""))
 
 
-def _aligned(rerun, committed, names):
+def _aligned(what, rerun, committed, names):
     """The rows of two tables that have the same names, which are the index as a text."""
     tables = []
     for table in (rerun, committed):
         texts = table[names].astype(object).fillna("").astype(str)
         table = table.assign(cell=[", ".join(filter(None, row)) for row in texts.itertuples(index=False)])
         if again := list(table.cell[table.cell.duplicated()]):
-            print(f"{len(again)} rows have the name of an earlier one and are not compared: {again[0]}, …")
+            print(f"{what}: {len(again)} rows have the name of an earlier one, not compared: {again[0]}, …")
         tables.append(table.drop_duplicates("cell").set_index("cell"))
     same = tables[0].index.intersection(tables[1].index, sort=False)
     return [table.loc[same] for table in tables]
@@ -146,11 +145,16 @@ def _rows(paper, name, rows):
 
 def within(rows):
     """One line a table with intervals: how many of its cells lie within the committed ones."""
-    for (paper, table), cells in rows.groupby(["paper", "table"], sort=False):
-        tested = cells.inside[cells.inside != ""]
-        if len(tested):
-            inside = f"{(tested == 'yes').sum()} of {len(tested)} cells"
-            yield f"{paper}, {table}: {inside} lie within the committed interval"
+    for (paper, table), inside in rows[rows.inside != ""].groupby(["paper", "table"], sort=False).inside:
+        count = (inside == "yes").sum()
+        yield f"{paper}, {table}: {count} of {len(inside)} cells lie within the committed interval"
+
+
+def refused(paper, tables):
+    """One line a data set and model that fail the gate in a folder of tables."""
+    path = tables / "gates.csv"
+    for row in pd.read_csv(path).query("not accepted").itertuples() if path.is_file() else ():
+        yield f"{paper}, {row.dataset} with {row.model}: no claim rests on this run, as {row.reason}"
 
 
 def beside(paper, scale, paths):
@@ -182,9 +186,9 @@ def compare(folder, output):
             print(f"{paper}: nothing is committed at scale {scale!r}; beside it stands scale {other!r}")
         with tempfile.TemporaryDirectory() as name:
             tables = drawn(paper, scale, paths, Path(name))
-            for table in sorted(tables.glob("*.csv")):
-                if not (committed / table.name).is_file():
-                    continue
+            for line in refused(paper, tables):
+                print(line)
+            for table in sorted(path for path in tables.glob("*.csv") if (committed / path.name).is_file()):
                 both = [pd.read_csv(path) for path in (table, committed / table.name)]
                 if table.stem == PRINTED:
                     compared.append(printed_cells(paper, *both))
@@ -192,12 +196,11 @@ def compare(folder, output):
                     compared.append(cells(paper, table.stem, *both))
     compared = [rows for rows in compared if len(rows)]
     if not compared:
-        print("No cell is in both.")
+        print("No cell is in both: no committed table has these data sets or variants; above is the nearest")
         return pd.DataFrame(columns=COLUMNS)
     rows = pd.concat(compared, ignore_index=True)
-    first = rows.sort_values(PUBLISHED, key=lambda column: column.isna(), kind="stable")
-    first = first.head(SHOWN).drop(columns="paper")
-    print(first.to_string(index=False, float_format="{:.3f}".format, na_rep=""))
+    first = rows.sort_values(PUBLISHED, key=pd.isna, kind="stable").head(SHOWN)
+    print(first.drop(columns="paper").to_string(index=False, float_format="{:.3f}".format, na_rep=""))
     print(*within(rows), sep="\n")
     rows.to_csv(output, index=False)
     print(f"All {len(rows)} cells: {output}")
