@@ -107,7 +107,8 @@ def _link(app, folder, match):
     if not path.is_relative_to(ROOT) or not path.exists():
         return match[0]  # Sphinx names it if it is wrong
     place = path.relative_to(ROOT)
-    if place.with_suffix("").as_posix() in app.env.found_docs and path.is_file():
+    is_page = place.with_suffix("").as_posix() in app.env.found_docs
+    if path.is_file() and (is_page or path.suffix in (".png", ".csv")):  # a download
         return match[0]
     if anchor:  # of a file whose words a page of the site has, such as metrics.toml#metric-ns
         return f"[{words}]({anchor})"

@@ -49,7 +49,7 @@ DERIVED = ("printed", "agreement", "bridge")  # a report's tables about publishe
 GREY = "#767676"
 DEFINITION = "definition"
 AVERAGE = "average"
-LEAST = 5  # cells; fewer have an agreement and no interval
+LEAST = 5  # cells, and pairs of cells; fewer have no agreement
 RESAMPLES = 999
 
 
@@ -361,25 +361,27 @@ def agreement(paper: str, folder: Path | None = None) -> pd.DataFrame:
 def same_order(published, ours, group):
     """The share of pairs of a group whose order is the same, of those that differ in the published value.
 
-    All are (cells,) arrays. Pairs equal in ours count one half; NaN without a pair.
+    All are (cells,) arrays. Pairs equal in ours count one half; NaN of fewer than LEAST pairs.
 
-    >>> same_order(np.array([1, 2, 3]), np.array([1, 3, 2]), np.array([0, 0, 0])).round(3)
-    np.float64(0.667)
+    >>> same_order(np.array([1, 2, 3, 4]), np.array([1, 2, 4, 3]), np.zeros(4)).round(3)
+    np.float64(0.833)
     """
     first, second = np.triu_indices(len(published), 1)
     pairs = (group[first] == group[second]) & (published[first] != published[second])
     first, second = first[pairs], second[pairs]
     same = np.sign(published[first] - published[second]) * np.sign(ours[first] - ours[second])
-    return ((same + 1) / 2).mean() if len(same) else np.nan
+    return ((same + 1) / 2).mean() if len(same) >= LEAST else np.nan
 
 
 def _with_interval(statistic, values):
-    """(value, low, high); NaN where it has none."""
+    """(value, low, high); NaN where there is none."""
+    if len(values[0]) < LEAST:
+        return np.nan, np.nan, np.nan
     settings = {"paired": True, "vectorized": False, "method": "percentile", "n_resamples": RESAMPLES}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateDataWarning)  # cells, or a resample, that are all equal
-        value = statistic(*values) if len(values[0]) > 1 else np.nan
-        if len(values[0]) < LEAST or np.isnan(value):
+        value = statistic(*values)
+        if np.isnan(value):
             return value, np.nan, np.nan
         resampled = bootstrap(values, statistic, **settings, rng=0).bootstrap_distribution
     return value, *np.nanquantile(resampled, [0.025, 0.975])
