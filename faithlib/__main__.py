@@ -1,7 +1,7 @@
 """The command line.
 
-    faithlib evaluate --model my-model --data reviews.csv --label stars --attributions lime,my.py:method
-    faithlib run saloss --data reviews.csv --label stars --model my-model -p epochs=3 -p learning_rate=2e-5
+    faithlib evaluate --model my-model --data reviews.csv --label topic --attributions lime,my.py:method
+    faithlib run saloss --data reviews.csv --label topic --model my-model -p epochs=3 -p learning_rate=2e-5
     faithlib compare out
     faithlib ground-truth --metric my.py:metric
     faithlib attributions | metrics | tasks | papers

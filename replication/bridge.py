@@ -84,7 +84,8 @@ class Bridge:
         parts = ", ".join(f"{choice} {by}" for choice, by in by_choice.items() if float(by))
         explained = self.explained().sum()
         does = "explain" if explained * (self.published - self.ours) >= 0 else "move ours the other way, by"
-        said = f"{does} {number(explained)}: {parts or 'none changes it'}"
+        by = number(explained) if float(number(explained)) else "nothing"
+        said = f"{does} {by}" + f": {parts}" * bool(parts)
         text = f"Published {published}, ours {ours}: a gap of {gap}. Measured choices {said}. "
         if abs(self.left) <= self.margin:
             return f"{text}With them the published value is reached."

@@ -407,12 +407,14 @@ def _published(row):
 
 def _ours(row):
     """The value and its interval, with the level where it is not 95 %; a case of m has Holm's first step."""
+    value = "at worst " * (row.get("quantifier") == verdicts.EVERYWHERE and verdicts.JOIN in row["cases"])
+    value += number(row["value"])
     if math.isnan(row["ci_low"]):
-        return number(row["value"])
+        return value
     several = (row.get("quantifier") == verdicts.SOMEWHERE) * row["cases"].count(verdicts.JOIN)
     percent = 100 - 100 * (1 - level(max(1, row["looks"]))) / (1 + several)
     wider = f" ({percent:.4g} %)" if several or row["looks"] > 1 else ""
-    return f"{number(row['value'])} [{number(row['ci_low'])}, {number(row['ci_high'])}]{wider}"
+    return f"{value} [{number(row['ci_low'])}, {number(row['ci_high'])}]{wider}"
 
 
 # Does size matter? --------------------------------------------------------------------------------

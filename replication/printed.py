@@ -375,14 +375,12 @@ def same_order(published, ours, group):
 
 def _with_interval(statistic, values):
     """(value, low, high); NaN where there is none."""
-    if len(values[0]) < LEAST:
-        return np.nan, np.nan, np.nan
     settings = {"paired": True, "vectorized": False, "method": "percentile", "n_resamples": RESAMPLES}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateDataWarning)  # cells, or a resample, that are all equal
-        value = statistic(*values)
+        value = statistic(*values) if len(values[0]) >= LEAST else np.nan
         if np.isnan(value):
-            return value, np.nan, np.nan
+            return np.nan, np.nan, np.nan
         resampled = bootstrap(values, statistic, **settings, rng=0).bootstrap_distribution
     return value, *np.nanquantile(resampled, [0.025, 0.975])
 

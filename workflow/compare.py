@@ -53,13 +53,15 @@ def parameters(path):
     """
     new = results.read_record(path)
     places = results.project_root() / "results"
+    namesake = places / new["scale"] / new["paper"] / f"{new['unit']}.json"
+    if namesake.exists() and namesake.samefile(path) and new["scale"] in records.VERDICT_SCALES:
+        return [f"{path} is what reruns are compared with: make one elsewhere (faithlib run --like)"]
     paths = places.glob(f"*/{new['paper']}/*.json")
-    committed = [p for p in paths if p.parents[1].name in records.VERDICT_SCALES and not p.samefile(path)]
+    committed = [other for other in paths if other.parents[1].name in records.VERDICT_SCALES]
     if not committed:
         return [f"{new['unit']}: nothing of {new['paper']} is committed to compare it with"]
     old = {path: results.read_record(path) for path in committed}
     changes = {path: records.differences(record["params"], new["params"]) for path, record in old.items()}
-    namesake = places / new["scale"] / new["paper"] / f"{new['unit']}.json"
     nearest = namesake if namesake in changes else min(changes, key=lambda name: len(changes[name]))
     said = ", ".join(changes[nearest] + other_rows(old[nearest], new)) or "as the committed record"
     if nearest != namesake:

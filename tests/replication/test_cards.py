@@ -138,9 +138,9 @@ def is_a_result(text, values):
 
 
 PAGES = [project_root() / "README.md", *sorted((project_root() / "notebooks").glob("*/README.md"))]
-HALF = " with instructions for bfloat16, else add -p dtype=float32"
+HALF = " with instructions for bfloat16, else add -p dtype=float32 (slower)"
 AGAIN = re.compile(
-    rf"^faithlib run (\w+) --like (\S+) .* took (\d+) minutes on (?:a CPU|an (\w+))({re.escape(HALF)})?$",
+    rf"^faithlib run (\w+) --like (\S+) .* took (\d+) minutes on (?:two cores|an (\w+))({re.escape(HALF)})?$",
     re.M,
 )
 

@@ -118,11 +118,11 @@ def test_a_run_is_never_compared_with_itself(project):
     path = save(project / "results/one-gpu/saloss", epochs=3)
     (project / "results/one-gpu/saloss/tables").mkdir()
     assert compare.beside("saloss", "one-gpu", [path]) is None
-    assert compare.parameters(path) == ["sst.bert.s0: nothing of saloss is committed to compare it with"]
     committed = save(project / "results/small/saloss")
     (tables := project / "results/small/saloss/tables").mkdir()
     assert compare.beside("saloss", "one-gpu", [path]) == compare.beside("saloss", "small", [path]) == tables
     assert compare.beside("saloss", "small", [committed]) is None
+    assert "is what reruns are compared with" in compare.parameters(committed)[0]
     assert compare.parameters(path) == ["sst.bert.s0: epochs=unknown, not 3"]
 
 
