@@ -17,7 +17,6 @@ from stale import ask_git
 from faithlib.report import markdown
 
 FAULTS = Path("results/benchmarks/faults.csv")
-LICENCE = "License :: "
 
 
 def head(name):
@@ -52,7 +51,7 @@ def licence(name):
         return "—"
     if declared := about.get("License-Expression"):
         return declared
-    classes = [c.split(" :: ")[-1] for c in about.get_all("Classifier", []) if c.startswith(LICENCE)]
+    classes = [c.split(" :: ")[-1] for c in about.get_all("Classifier", []) if c.startswith("License :: ")]
     text = ", ".join(c for c in classes if c != "OSI Approved") or (about.get("License") or "").strip()
     return text.splitlines()[0][:80] if text else "not declared"
 

@@ -23,7 +23,6 @@ from replication.papers import refuse
 
 NEEDED = {"attributions", "measures", "definitions", "perturbations", "saliences", "strategies", "recursive",
           "weights"}  # lists that must hold something  # fmt: skip
-PER_CENT = 100
 SCHEMA = json.loads(Path(__file__).parents[1].joinpath("config/schema.json").read_text(encoding="utf-8"))
 UNIT = {"$schema": SCHEMA["$schema"], **SCHEMA["$defs"]["unit"]}
 KINDS = {"object": "a mapping", "array": "a list", "string": "a text", "integer": "a whole number",
@@ -109,7 +108,7 @@ def check_steps(name, value, default):
         refuse(name, wrong[0], "it is no whole number from 1 on", "give steps such as 10, 20")
     if list(value) != sorted(value):
         refuse(name, value, "steps must increase", f"write {sorted(value)}")
-    if name == "ratios" and value and value[-1] > PER_CENT:
+    if name == "ratios" and value and value[-1] > 100:
         refuse(name, value[-1], "per cent are 100 at most", "give steps such as 10, 20, 100")
 
 

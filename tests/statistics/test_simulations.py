@@ -301,26 +301,6 @@ def test_intervals_cover(name):
 
 
 @pytest.mark.slow
-def test_skewed_values_and_collapsing_models_are_printed_not_asserted():
-    """t over seeds covers less where effects are skewed or models collapse."""
-    for n in (3, 5, 10):
-        designs = {
-            "exponential": (lambda rng, n=n: statistics.seeds_interval(rng.exponential(size=n)), 1.0),
-            "log-normal": (lambda rng, n=n: statistics.seeds_interval(rng.lognormal(size=n)), math.exp(0.5)),
-            "one in five collapses": (lambda rng, n=n: statistics.seeds_interval(collapsing(rng, n)), 0.4),
-        }
-        for name, (interval, truth) in designs.items():
-            print(f"{name}, {n} seeds: {coverage(interval, truth, f'{name} {n}', 2000):.3f}")
-    for n in (20, 40, 100):
-        print(f"exponential, {n} texts: {coverage(partial(skewed_texts, n=n), 1, f'texts {n}', 2000):.3f}")
-
-
-def skewed_texts(rng, n):
-    names = ("simulation", int(rng.integers(2**60)))
-    return statistics.text_interval(rng.exponential(size=n), names, n_resamples=1000)
-
-
-@pytest.mark.slow
 def test_other_bootstrap_streams_change_only_rows_near_the_threshold():
     """20 other streams for 100 studies near their threshold.
 
