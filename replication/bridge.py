@@ -184,7 +184,6 @@ def draw(bridge):
 
 
 def _words(row):
-    """What stands beside a row of the staircase."""
     if row.choice == LEFT:
         return "not explained"
     return fill(f"{row.choice}: {row.what}" if row.what and not np.isnan(row.value) else row.choice, 42)
