@@ -33,7 +33,7 @@ def build(folder):
     status = main([*flags, "-d", str(folder.with_name("doctrees")), str(ROOT), str(folder)])
     for path in folder.rglob("*.map"):  # of minified code, for a browser's debugger
         path.unlink()
-    for path in folder.rglob("*.png"):
+    for path in (*folder.glob("_images/*.png"), *folder.glob("_downloads/*/*.png")):
         Image.open(path).convert("RGB").quantize(256).save(path, optimize=True)  # a third of the size
     return status
 

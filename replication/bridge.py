@@ -82,9 +82,9 @@ class Bridge:
             return f"Ours, {ours}, is the published {published} within {self.margin:g}."
         by_choice = self.explained().rename({"definition": "the release's definition"}).map(number)
         parts = ", ".join(f"{choice} {by}" for choice, by in by_choice.items() if float(by))
-        explained = self.explained().sum()
+        explained = float(number(self.explained().sum()))
         does = "explain" if explained * (self.published - self.ours) >= 0 else "move ours the other way, by"
-        by = number(explained) if float(number(explained)) else "nothing"
+        by = number(explained) if explained else "nothing"
         said = f"{does} {by}" + f": {parts}" * bool(parts)
         text = f"Published {published}, ours {ours}: a gap of {gap}. Measured choices {said}. "
         if abs(self.left) <= self.margin:

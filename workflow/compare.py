@@ -53,13 +53,13 @@ def parameters(path):
     """
     new = results.read_record(path)
     places = results.project_root() / "results"
-    namesake = places / new["scale"] / new["paper"] / f"{new['unit']}.json"
-    if namesake.exists() and namesake.samefile(path) and new["scale"] in records.VERDICT_SCALES:
-        return [f"{path} is what reruns are compared with: make one elsewhere (faithlib run --like)"]
     paths = places.glob(f"*/{new['paper']}/*.json")
     committed = [other for other in paths if other.parents[1].name in records.VERDICT_SCALES]
     if not committed:
         return [f"{new['unit']}: nothing of {new['paper']} is committed to compare it with"]
+    if any(other.samefile(path) for other in committed):
+        return [f"{path} is what reruns are compared with: make one elsewhere (faithlib run --like)"]
+    namesake = places / new["scale"] / new["paper"] / f"{new['unit']}.json"
     old = {path: results.read_record(path) for path in committed}
     changes = {path: records.differences(record["params"], new["params"]) for path, record in old.items()}
     nearest = namesake if namesake in changes else min(changes, key=lambda name: len(changes[name]))
